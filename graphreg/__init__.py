@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from .distributed import Actors as Actors
     from .distributed import Faults as Faults
     from .distributed import Parts as Parts
+    from .fitting import Fit as Fit
+    from .fitting import fit as fit
     from .inputs import Graph as Graph
     from .inputs import NodeData as NodeData
     from .methods import AbstractFixedPoint as AbstractFixedPoint
@@ -117,6 +119,7 @@ _ROOMS = {
     "comparing": "Comparison compare",
     "conic": "ConicCertificate certify",
     "distributed": "MPI Actors Faults Parts",
+    "fitting": "Fit fit",
     "inputs": "Graph NodeData",
     "methods": "AbstractFixedPoint AbstractIteration Acceleration DecreasingStep",
     "model_file": "ModelFile read_model",

@@ -79,7 +79,7 @@ NOT_A_GRAPH = {
     "nothing": None,
     "text": "chain",
     "number": 3,
-    "a list": [("a", "b")],
+    "a list": ["a", "b"],
     "a class": nx.Graph,
     "a frame": pd.DataFrame({"a": [1]}),
     "directed": nx.DiGraph([("a", "b")]),

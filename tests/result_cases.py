@@ -77,6 +77,9 @@ def results(n, folder):
         **of_several(problem, lam, solution),
         **of_theory(data, graph, lam),
         **of_inference(data, graph),
+        "fit": (fit := gr.fit(frame_of(n), graph, target="level", node="node", strengths=[1.0], folds=2, gap=GAP)),
+        "rows of a fit": fit.rows,
+        "units": data.standardised or fit.problem.form.space.units,
         "model file": model_file(folder),
     }
 

@@ -30,7 +30,7 @@ ROOMS = (  # from the ground up; files of the top, and folders
     "conic",  # any problem of CVXPY: it takes the arithmetic of certificates
     "catalogue",
     FACE,  # what follows is written as a user would write it, on the public names
-    *("model_file", "mpi", "sklearn", "cli", "__main__"),
+    *("fitting", "model_file", "mpi", "sklearn", "cli", "__main__"),
 )
 
 

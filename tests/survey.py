@@ -45,7 +45,7 @@ AROUND = {
     "show": "plots mathml reporting",
     "reading_cvxpy": "reading_cvxpy reading_prox",
     FACE: FACE,  # the public names; what follows is written as a user would write it
-    "shells": "cli __main__ model_file mpi/command mpi/__main__ sklearn neural",
+    "shells": "cli __main__ fitting model_file mpi/command mpi/__main__ sklearn neural",
 }
 HOUSE = {place: room for room, places in {**CORE, **AROUND}.items() for place in places.split()}
 FLOORS = tuple({**CORE, **AROUND})

@@ -198,7 +198,6 @@ def predict(read: Any, to: Outputs, rows: Path, kind: str, name: str | None, **a
         warning = f"the coefficients are not certified to the gap asked for: {solution.status}"
         exits.say(warning, err=True)
     predicted = solution.predict(frame, kind)
-    frame = read.rows_like(rows, name, standardised=False)  # the table has the user's own numbers
     table = frame.assign(prediction=predicted) if predicted.ndim == 1 else frame.join(predicted.add_prefix("P "))
     document = {"status": solution.status, "rows": table.to_dict("records")}
     table = table.assign(prediction_status=solution.status)  # in every row: a table is read without what was printed

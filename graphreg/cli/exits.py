@@ -136,7 +136,8 @@ class Commands(click.Group):
                 warnings.showwarning = lambda message, *_: say("Warning: " + " ".join(str(message).split()), err=True)
                 ctx.exit(super().invoke(ctx) or CERTIFIED)
         except GraphregError as error:
-            say("Error: " + " ".join(str(error).split()), err=True)
+            lines = (" ".join(line.split()) for line in str(error).splitlines())
+            say("Error: " + "\n  ".join(lines), err=True)
             ctx.exit(of_error(error))
         except KeyboardInterrupt:
             click.echo("Interrupted.", err=True)

@@ -72,7 +72,7 @@ def tables(model: ModelFile, solution: gr.Solution) -> dict[str, pd.DataFrame]:
     """The tables of an answer by file name; none where no point was found."""
     if not has_point(solution):
         return {}
-    found = {"coefficients.csv": _rows(solution, "node", dict(zip(solution.labels, solution.coef, strict=True)))}
+    found = {"coefficients.csv": _rows(solution, "node", _in_units(solution))}
     if solution.form.unlike_edges:
         rows = solution.flows.table().dropna(subset=["row"])
         found["rows.csv"] = rows.assign(row=rows["row"].map(_name)).dropna(axis=1, how="all")
@@ -99,6 +99,11 @@ def tables(model: ModelFile, solution: gr.Solution) -> dict[str, pd.DataFrame]:
 def _standardised(model: ModelFile) -> list[tuple[str, Any]]:
     """The centre and scale of the features of each table of samples, where they were standardised."""
     return [(each.name or each.file, each.standardised) for each in model.samples if each.standardised is not None]
+
+
+def _in_units(solution: gr.Solution) -> dict[Any, Any]:
+    """The coefficients of each node in the units of the tables."""
+    return dict(zip(solution.labels, solution.form.space.in_units(solution.coef), strict=True))
 
 
 def _rows(solution: gr.Solution, what: str, rows: Mapping[Any, Any]) -> pd.DataFrame:
@@ -163,7 +168,7 @@ def _named(record: Any, *names: str) -> dict[str, Any]:
 def _point(solution: gr.Solution) -> dict[str, Any]:
     """The entries that are read off the coefficients."""
     found = {
-        "coefficients": _by_label(solution, dict(zip(solution.labels, solution.coef, strict=True))),
+        "coefficients": _by_label(solution, _in_units(solution)),
         "latent": _by_label(solution, solution.latent),
     }
     if solution.form.unlike_edges:

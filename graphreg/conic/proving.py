@@ -220,7 +220,10 @@ def _told(stored: Canonical, known: Known, reported: float | None) -> ConicCerti
         lower, upper = -upper, -lower
     finite = np.isfinite(known.lower), np.isfinite(known.upper)
     status = known.status or ("certified" if all(finite) else "one side only" if any(finite) else "refused")
-    point = stored.point(known.evidence["primal"].high[: len(stored.programme.q)]) if "primal" in known.evidence else {}
+    point = dict[str, Array]()
+    if "primal" in known.evidence:
+        found = known.evidence["primal"].proposal
+        point = stored.point((found.high + found.low)[: len(stored.programme.q)])
     message = _message(stored, known)
     return ConicCertificate(
         lower, upper, status, message, point, reported, stored.programme, stored.offset, stored.sign, known.evidence

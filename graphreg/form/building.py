@@ -14,7 +14,7 @@ import numpy as np
 
 from ..base.messages import closest, look_alike, users_line
 from ..errors import DataError, TermError
-from ..inputs import all_of, index_of, names_of, places_of
+from ..inputs import Standardised, all_of, index_of, names_of, places_of
 from ..terms import (
     Array,
     Coordinate,
@@ -136,7 +136,18 @@ def _space(model: Model, losses: Sequence[AbstractLoss], coordinates: tuple[Coor
         doubt = _doubt(
             [x for x in placed if x not in seen] if left else (), left, "of a graph or path, and has no data"
         )
-    return Space(index, coordinates, np.array(penalised, dtype=np.intp), doubt)
+    return Space(index, coordinates, np.array(penalised, dtype=np.intp), doubt, _units(losses))
+
+
+def _units(losses: Sequence[AbstractLoss]) -> Standardised | None:
+    """What the features of all losses are centred by and divided by."""
+    for loss in losses[1:]:
+        if loss.data.standardised != losses[0].data.standardised:
+            raise DataError(
+                f"the features of {losses[0].called()} and {loss.called()} are standardised by other numbers, so that "
+                "one coefficient has two units; read the second data with standardise=first.standardised"
+            )
+    return losses[0].data.standardised if losses else None
 
 
 def _doubt(named: Sequence[Hashable], known: Mapping[Hashable, None], what: str) -> str:

@@ -22,9 +22,9 @@ def parameters_of(
 ) -> Array:
     """One vector of d numbers for each of the user's nodes, or for all nodes, latent ones last.
 
-    ``given``: an array in node order; a data frame, of which rows and columns are taken by label; or a mapping from
-    labels of nodes to vectors, which may themselves be by label. Where d = 1 a vector of numbers will do, and a Series
-    or a mapping from labels to numbers.
+    ``given``: an array in node order; a data frame in the units of `Solution.table`, of which rows and columns are
+    taken by label; or a mapping from labels of nodes to vectors, which may themselves be by label. Where d = 1 a
+    vector of numbers will do, and a Series or a mapping from labels to numbers.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def parameters_of(
     """
     if is_frame(given):
         rows = _nodes(what, given.index, form, error)
-        given = given.to_numpy()[np.ix_(rows, _columns(what, given.columns, form, error))]
+        given = form.space.from_units(given.to_numpy()[np.ix_(rows, _columns(what, given.columns, form, error))])
     elif isinstance(given, Mapping) or (form.d == 1 and is_series(given) and hasattr(given, "items")):
         names, vectors = map(list, zip(*given.items(), strict=True)) if len(given) else ([], [])
         if form.d == 1:

@@ -30,3 +30,4 @@ from .labels import positions_of as positions_of
 from .renewal import change as change
 from .renewal import renewed as renewed
 from .sources import is_networkx as is_networkx
+from .units import Standardised as Standardised

@@ -16,13 +16,13 @@ from ..base.messages import did_you_mean, near, shown
 from ..checks import unmasked
 from ..errors import DataError, ModelError
 from .labels import FILL, Array, Labels, is_integers, is_missing, plain_label, positions_of
+from .units import INTERCEPT, Standardised
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
 
 PLAIN = (type(None), np.ndarray, list, tuple, str)  # are no frames, which is known without narwhals
-INTERCEPT = "intercept"
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class Columns:
     offset: Hashable | None = None
     intercept: bool = False
     levels: tuple[tuple[Hashable, tuple[Hashable, ...]], ...] = ()
+    standardised: Standardised | None = None
 
     def __post_init__(self) -> None:
         checks.switch(self.intercept, "intercept", DataError)
@@ -293,7 +294,10 @@ def features_of(frame: nw.DataFrame[Any], columns: Columns) -> Array | None:
         for name in columns.features
     )
     names = columns.own_names
-    return as_matrix((column for several in each for column in several), len(frame), len(names)) if names else None
+    if not names:
+        return None
+    X = as_matrix((column for several in each for column in several), len(frame), len(names))
+    return X if columns.standardised is None else columns.standardised.applied(X, names)
 
 
 def stack(columns: list[Array]) -> Array | None:

@@ -40,6 +40,7 @@ from .columns import (
     width,
 )
 from .labels import Frozen, Labels, as_labels
+from .units import Standardised
 
 if TYPE_CHECKING:
     from narwhals.stable.v2.typing import IntoDataFrame
@@ -96,7 +97,7 @@ class NodeData(Frozen, display.Shown):
 
     # ---- constructors ------------------------------------------------------------------------------------------------
     @staticmethod
-    def from_frame(
+    def from_frame(  # noqa: PLR0913
         frame: IntoDataFrame,
         node: Hashable,
         target: Hashable | Sequence[Hashable] | None = None,
@@ -105,13 +106,15 @@ class NodeData(Frozen, display.Shown):
         offset: Hashable | None = None,
         intercept: bool = False,
         categories: Sequence[Hashable] | None = None,
+        *,
+        standardise: bool | Sequence[Hashable] | Standardised = False,
     ) -> NodeData:
         """Data from the columns of a frame, one sample per row.
 
-        Features are taken as they are. Penalties treat all alike, so that features in very different units want to be
-        standardised before: ``frame.assign(rain=(frame["rain"] - m) / s)`` with mean m and standard deviation s. In the
-        units of the column the coefficient w is then w / s, and the intercept b is b - m w / s. A model file of the
-        command line does it by ``standardise = true``.
+        Penalties treat all features alike, so that those in very different units (dollars, shares) want to be
+        standardised: a column x with mean m and standard deviation s stands in the data as (x - m) / s. A coefficient w
+        of the problem is then w / s in the units of the column, and the intercept b is b - m w / s: tables of
+        coefficients are in these units, ``Solution.coef`` and penalties are not.
 
         Parameters
         ----------
@@ -128,6 +131,10 @@ class NodeData(Frozen, display.Shown):
             Features whose values are names (of a crop, of a shift): a column of 0 and 1 for each but the first, called
             "soil[clay]", whose coefficient is the difference from the first. The order is that of a categorical column,
             else they are sorted. They come behind those features beside which they are not named.
+        standardise : bool or list of column names, or the ``standardised`` of other data
+            Features to be divided by their standard deviation (with n - 1, over all rows) and, where there is an
+            intercept, centred at their mean: all that are numbers, those named, or those of other data by the numbers
+            of these.
 
         Returns
         -------
@@ -148,7 +155,8 @@ class NodeData(Frozen, display.Shown):
         named = names_of(features)
         named += tuple(name for name in coded if name not in named)
         levels = tuple((name, levels_of(whole, name)) for name in coded)
-        return from_columns(whole, Columns(node, names_of(target), named, weights, offset, intercept, levels))
+        columns = Columns(node, names_of(target), named, weights, offset, intercept, levels)
+        return from_columns(whole, replace(columns, standardised=_standardised(whole, columns, standardise)))
 
     @staticmethod
     def from_dict(
@@ -238,6 +246,11 @@ class NodeData(Frozen, display.Shown):
         return NodeData(*assembled(columns, label_list(node), X, y, *vectors))
 
     # ---- views -------------------------------------------------------------------------------------------------------
+    @property
+    def standardised(self) -> Standardised | None:
+        """What features were centred by and divided by; None where they were not."""
+        return None if self.columns is None else self.columns.standardised
+
     @property
     def n_samples(self) -> int:
         return len(self.node)
@@ -373,6 +386,22 @@ class NodeData(Frozen, display.Shown):
         nodes = [(visible(label), count) for label, count in islice(zip(self.labels, counts, strict=True), SHOWN)]
         shown = display.table(("node", "samples"), nodes)
         yield display.details("samples at the nodes", shown, display.more(len(counts), len(nodes)))
+
+
+def _standardised(frame: Any, columns: Columns, asked: Any) -> Standardised | None:
+    """What the features of a frame are centred by and divided by, as a user asks."""
+    if asked is None or asked is False or isinstance(asked, Standardised):
+        return asked or None
+    coded = {str(name) for name, _ in columns.levels}
+    numeric = [str(name) for name in columns.features if str(name) not in coded]
+    chosen = numeric if asked is True else [str(name) for name in names_of(asked)]
+    for name in chosen:
+        if name not in numeric:
+            raise DataError(f"standardise: {name!r} is not among the features that are numbers; {listing(numeric)}")
+    if not chosen:
+        raise DataError("standardise: there are no features to standardise")
+    X: Any = features_of(frame, columns)
+    return Standardised.of(X, columns.own_names, chosen, columns.intercept)
 
 
 def from_columns(frame: Any, columns: Columns) -> NodeData:

@@ -19,7 +19,7 @@ from ..base.csgraph import connected_components
 from ..base.display import Html, Shown, details, facts, more, table, title
 from ..base.escaping import visible
 from ..errors import GraphError
-from . import sources
+from . import conversions, sources
 from .labels import (
     Array,
     Frozen,
@@ -32,7 +32,6 @@ from .labels import (
     checked_weights,
     label_index,
 )
-from .sources import is_networkx
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -153,7 +152,15 @@ class Graph(Frozen, Shown):
     # ---- constructors ------------------------------------------------------------------------------------------------
     @staticmethod
     def of(graph: Any) -> Graph:
-        """``graph`` as a `Graph`: a `Graph`, an undirected networkx graph or a symmetric scipy sparse adjacency.
+        """``graph`` as a `Graph`, whatever holds it:
+
+        a `Graph`; a graph of networkx or igraph; a symmetric adjacency, of scipy or an array; the edges, a list of
+        (a, b) or (a, b, weight), an array (m, 2) or (m, 3), or a frame with a row for each (its ends in the first two
+        columns, and a column "weight"); a frame of weights with the same labels as index and columns; a mapping of each
+        node to its neighbours, or to their weights by label; the weights or the Graph of libpysal; the polygons of a
+        GeoDataFrame, joined where they touch; a graph of torch_geometric, or its ``edge_index`` (2, m).
+
+        Of mappings and ``edge_index`` an edge may stand once, or from both of its ends with the same weight.
 
         Returns
         -------
@@ -172,14 +179,7 @@ class Graph(Frozen, Shown):
         """
         if isinstance(graph, Graph):
             return graph
-        if is_networkx(graph):
-            return Graph.from_networkx(graph)
-        if sp.issparse(graph):
-            return Graph.from_sparse(graph)
-        raise GraphError(
-            f"a graph is a graphreg.Graph, a networkx graph or a scipy sparse adjacency, got {type(graph).__name__}; "
-            "for edge lists use Graph.from_edges, for a dense adjacency Graph.from_sparse"
-        )
+        return Graph(*conversions.parts_of(graph))
 
     @staticmethod
     def from_networkx(graph: nx.Graph, weight: str | None = "weight") -> Graph:
@@ -210,7 +210,10 @@ class Graph(Frozen, Shown):
 
     @staticmethod
     def from_edges(
-        edges: Iterable[Any], weights: Iterable[float] | None = None, nodes: Iterable[Hashable] | None = None
+        edges: Iterable[Any],
+        weights: Iterable[float] | None = None,
+        nodes: Iterable[Hashable] | None = None,
+        repeated: str = "error",
     ) -> Graph:
         """A graph from a list of its edges.
 
@@ -222,6 +225,8 @@ class Graph(Frozen, Shown):
             One weight per edge; then ``edges`` are pairs.
         nodes : iterable of hashables, optional
             All nodes in order, including those without edges. Default: the labels in order of first appearance.
+        repeated : {"error", "sum"}
+            What an edge that stands several times, in either direction, is: refused, or one with all their weights.
 
         Returns
         -------
@@ -237,7 +242,9 @@ class Graph(Frozen, Shown):
         >>> gr.Graph.from_edges([("a", "b", 2.0)]).weight
         array([2.])
         """
-        return Graph(*sources.from_edges(edges, weights, nodes))
+        parts = sources.from_edges(edges, weights, nodes)
+        summing = checks.one_of("error", "sum")(repeated, "repeated", GraphError) == "sum"
+        return Graph(*(conversions.summed(*parts) if summing else parts))
 
     @staticmethod
     def from_sparse(adjacency: Any, labels: Iterable[Hashable] | None = None) -> Graph:

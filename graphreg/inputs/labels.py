@@ -228,6 +228,7 @@ def in_place(labels: Sequence[Hashable], index: Mapping[Hashable, int]) -> bool:
 
 # ---- labels, edges and weights as users give them: read, checked, and named in messages ------------------------------
 
+SUM_THEM = 'sum the weights into one edge, as repeated="sum" does in Graph.from_edges and fit'
 FILL = "fill it in or drop the row"
 DECODE = "read its file with the encoding that it is in"
 
@@ -394,7 +395,7 @@ def check_simple(labels: Labels, tail: Array, head: Array) -> None:
     twice = ordered[1:][ordered[1:] == ordered[:-1]]
     if twice.size:
         i, j = divmod(int(twice[0]), len(labels))
-        raise GraphError(f"{edge_name(labels[i], labels[j])} appears twice; sum the weights into one edge")
+        raise GraphError(f"{edge_name(labels[i], labels[j])} appears twice; {SUM_THEM}")
 
 
 def checked_weights(weight: Any, labels: Labels, tail: Array, head: Array) -> Array:

@@ -75,6 +75,8 @@ def _at_some_nodes(data: NodeData, samples: Mapping[Any, Any]) -> NodeData:
     own = data.features[data.intercept :]
     if width(X) != len(own):
         raise DataError(f"the new X have {width(X)} features, and the data before have {len(own)}: {listing(own)}")
+    if X is not None and data.standardised is not None:
+        X = data.standardised.applied(X, own)
     new = NodeData.from_arrays(X, y, names, features=None if X is None else own, intercept=data.intercept)
     kept = np.flatnonzero(~np.isin(data.node, [k for k, label in enumerate(data.labels) if label in samples]))
     return _together(data.take(kept), new) if kept.size else new

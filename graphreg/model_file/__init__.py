@@ -99,9 +99,8 @@ class ModelFile:
         names = [each.get("name") for each in listed(self.content.get("graph", []))]
         return dict(zip(names, self.graphs, strict=True))
 
-    def rows_like(self, path: str | Path, name: str | None = None, standardised: bool = True) -> pd.DataFrame:
-        """The rows of another table as `Solution.predict` takes them: derived columns are computed, and features
-        standardised as those of the data were. All rows are kept.
+    def rows_like(self, path: str | Path, name: str | None = None) -> pd.DataFrame:
+        """The rows of another table as `Solution.predict` takes them: derived columns are computed. All rows are kept.
 
         Parameters
         ----------
@@ -109,8 +108,6 @@ class ModelFile:
             CSV or Parquet, with the columns of the data but for the target and the weights.
         name : str, optional
             The ``name`` of the [[data]] that the rows are like, where there are several.
-        standardised : bool
-            False leaves features in the units of the table.
 
         Returns
         -------
@@ -133,7 +130,7 @@ class ModelFile:
         if name is not None and name not in known:
             raise ModelFileError(f"no [[data]] has the name {name!r}; {near(name, [str(each) for each in known])}")
         samples = next(iter(known.values())) if name is None else known[name]
-        return samples.prepared(read_table(path, "rows", samples.labels_read), Path(path).name, standardised)
+        return samples.prepared(read_table(path, "rows", samples.labels_read), Path(path).name)
 
     def __repr__(self) -> str:
         return f"<ModelFile {visible(self.path.name)!r}: {self.problem!r}>"

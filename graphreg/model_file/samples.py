@@ -12,7 +12,7 @@ import numpy as np
 from ..base.escaping import visible
 from ..base.messages import near
 from ..errors import DataError
-from ..inputs import NodeData
+from ..inputs import NodeData, Standardised
 from .schema import DataKeys, FileTable, Place, listed, text_of
 from .tables import Folders, check_columns, label_list, values_of
 
@@ -26,18 +26,6 @@ ALLOWED = f"+ - * / of columns and numbers, brackets and the functions {', '.joi
 
 
 @dataclass(frozen=True)
-class Standardised:
-    """The centre and scale of each feature: its mean and standard deviation (with n - 1) over all rows."""
-
-    center: Mapping[str, float]
-    scale: Mapping[str, float]
-
-    def applied(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The frame with these features centred and scaled."""
-        return frame.assign(**{name: (frame[name] - self.center[name]) / self.scale[name] for name in self.center})
-
-
-@dataclass(frozen=True)
 class SampleTable:
     """The rows of one table, as a model file describes them.
 
@@ -47,7 +35,7 @@ class SampleTable:
         The ``name`` of the table in the model file.
     file : str
     frame : DataFrame
-        The rows that are kept, with the derived columns, and standardised where that is asked for.
+        The rows that are kept, with the derived columns.
     rows : int
         How many rows the file has.
     features : tuple of str
@@ -87,10 +75,11 @@ class SampleTable:
                 offset=keys.offset,
                 intercept=keys.intercept,
                 categories=keys.categories,
+                standardise=self.standardised or False,
             )
 
-    def prepared(self, frame: pd.DataFrame, file: str, standardised: bool = True) -> pd.DataFrame:
-        """Other rows, as these are: with those derived columns that the predictors need, and standardised, if asked."""
+    def prepared(self, frame: pd.DataFrame, file: str) -> pd.DataFrame:
+        """Other rows, as these are: with those derived columns that the predictors need."""
         keys, place = self.keys, Place("rows")
         predictors = [*self.features, *(keys.categories or ()), *([keys.offset] if keys.offset else [])]
         needed = set(predictors)
@@ -101,7 +90,7 @@ class SampleTable:
                 needed |= names_in(formula)
         frame = derive(frame, dict(reversed(wanted.items())), place.at("derive"))
         check_columns(frame, predictors, file, place)
-        return self.standardised.applied(frame) if self.standardised is not None and standardised else frame
+        return frame
 
     def by_node(self, column: str, place: Place) -> dict[str, Any]:
         """The value of a column at each node, where it must be the same in all rows."""
@@ -124,7 +113,7 @@ class SampleTable:
         if self.standardised is not None:
             count = len(self.standardised.center)
             every = "the features are" if count == len(self.features) else f"{count} features are"
-            text += f"\n  {every} standardised: coefficients are per standard deviation, at the mean of all rows"
+            text += f"\n  {every} standardised: penalties see standard deviations, tables have the units of the columns"
         return text
 
 
@@ -154,8 +143,7 @@ def read_samples(section: FileTable, folders: Folders, label_columns: Sequence[s
         if folders.sites is not None and getattr(keys, key):
             place.at(key).refuse(f"{what} need the samples of all sites; do it beforehand")
     if keys.standardise is not False:
-        chosen = features if keys.standardise is True else keys.standardise
-        frame, standard = _standardise(frame, chosen, features, place.at("standardise"))
+        standard = _standardised(frame, features, keys, place.at("standardise"))
     return SampleTable(keys.name, file, frame, rows, features, standard, keys, place)
 
 
@@ -264,18 +252,13 @@ def keep(frame: pd.DataFrame, wanted: Mapping[str, Any], file: str, place: Place
 
 
 # ---- standardising ---------------------------------------------------------------------------------------------------
-def _standardise(
-    frame: pd.DataFrame, names: Sequence[str], features: Sequence[str], place: Place
-) -> tuple[pd.DataFrame, Standardised]:
-    """The frame with the named features centred and scaled."""
-    for name in names:
+def _standardised(frame: pd.DataFrame, features: Sequence[str], keys: DataKeys, place: Place) -> Standardised:
+    """What the features that the file names are centred by and divided by."""
+    chosen = features if keys.standardise is True else tuple(listed(keys.standardise))
+    for name in chosen:
         if name not in features:
             place.refuse(f"{name!r} is not among the features")
-    if not names:
+    if not chosen:
         place.refuse("there are no features to standardise")
-    part: Any = frame[list(dict.fromkeys(names))].astype(float)
-    standard = Standardised(part.mean().to_dict(), part.std().to_dict())
-    for name, scale in standard.scale.items():
-        if not scale > 1e-12 * (abs(standard.center[name]) + scale):
-            place.refuse(f"the feature {name!r} is constant and cannot be standardised; leave it out", DataError)
-    return standard.applied(frame.assign(**part)), standard
+    with place.named():
+        return Standardised.of(frame[list(features)].to_numpy(float), features, chosen, keys.intercept)

@@ -91,7 +91,7 @@ def plot_map(
     space = solution.form.space
     column = column_of(space, feature)
     name = visible(name_of(space.coordinates[column]), LONGEST)
-    values, clusters = solution.coef[:, column].copy(), solution.clusters(prove)
+    values, clusters = space.in_units(solution.coef)[:, column].copy(), solution.clusters(prove)
     values[[space.index[label] for label in solution.free]] = np.nan
     axes = axes_for(ax, (7.5, 5.5))
     points = shapes is not None and _are_points(shapes)

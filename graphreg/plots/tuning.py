@@ -90,12 +90,13 @@ def _lines(path: Path, node: Hashable, feature: Any) -> tuple[Array, list[str], 
     if node is not None and node not in space.index:
         raise ModelError(f"{node!r} is not a node of the problem{did_you_mean(node, space.index)}")
     column = column_of(space, feature)
+    coef = np.stack([space.in_units(each) for each in path.coef])
     if node is not None:
         places = list(range(len(coordinates))) if feature is None else [column]
         names = [picture(name_of(coordinates[j])) for j in places]
-        return path.coef[:, space.index[node], places], names, f"coefficients of {visible(node, LONGEST)}"
+        return coef[:, space.index[node], places], names, f"coefficients of {visible(node, LONGEST)}"
     what = f"coefficient of {visible(name_of(coordinates[column]), LONGEST)}, of each node"
-    return path.coef[:, :, column], [picture(label) for label in space.index], what
+    return coef[:, :, column], [picture(label) for label in space.index], what
 
 
 def _draw(axes: Axes, strengths: Array, lines: Array, names: list[str], each: str) -> None:

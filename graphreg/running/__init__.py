@@ -32,7 +32,7 @@ from .solving import solved as solved
 from .statuses import STATUSES as STATUSES
 from .statuses import contradicted as contradicted
 from .statuses import floor_of as floor_of
+from .statuses import in_other_units as in_other_units
 from .statuses import judged as judged
-from .statuses import unlike as unlike
 from .trace import Record as Record
 from .trace import Trace as Trace

@@ -20,6 +20,7 @@ from ..terms import Array
 from .flows import Flows
 from .observed import Observed
 from .splitting import split, tied_bound, tied_certificate
+from .statuses import in_other_units
 from .trace import Trace
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ class Solution(Shown):
 
     @property
     def coef(self) -> Array:
-        """The parameters of the user's nodes, (n, d), in node order."""
+        """The parameters of the user's nodes, (n, d), in node order; of standardised features per standard deviation,
+        as the problem has them."""
         return self.certificate.w[: self.form.space.n_observed]
 
     @property
@@ -107,7 +109,7 @@ class Solution(Shown):
 
     def table(self) -> pd.DataFrame:
         """The coefficients, one row per node label and one column per feature (per feature and class, for
-        multinomial losses).
+        multinomial losses), in the units of the columns where features were standardised.
 
         Returns
         -------
@@ -126,7 +128,7 @@ class Solution(Shown):
         names = list(self.form.space.coordinates)
         pairs = [name for name in names if isinstance(name, tuple)]
         columns = pd.MultiIndex.from_tuples(pairs, names=["feature", "class"]) if pairs else names
-        return LabelledTable(self.coef, index=index, columns=columns)
+        return LabelledTable(self.form.space.in_units(self.coef), index=index, columns=columns)
 
     def summary(self) -> Summary:
         """The answer on a page: problem, run, certificate, clusters, the size of the coefficients,
@@ -423,6 +425,8 @@ class Solution(Shown):
             lines.append(f"of what {self.method} minimises: {self.own}")
         if self.free:
             lines.append(f"free nodes (no loss in their component; set to 0): {self.free[:5]}")
+        if units := in_other_units(self.form):
+            lines.append(units)
         return page("\n".join(lines))
 
     def __repr__(self) -> str:

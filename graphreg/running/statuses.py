@@ -8,10 +8,12 @@ import numpy as np
 
 from ..certificate import Certificate
 from ..form import Form
+from ..terms import feature_of
 from .budget import Outcome
 
 STATUSES = ("certified", "budget", "interrupted", "no_certificate", "unattained", "unbounded", "failed")
 UNLIKE = 1e3  # times the size of the smallest feature: a larger one is in another unit
+APART = 30.0  # the same, where one penalty weighs both: its answer is that of the larger unit
 CLOSED = 1e-8  # the accuracy of closed forms
 ROUGH = 1e-7  # a relative gap below which that of a derived conjugate may have a part in it: some 1e-8 is usual
 UNKNOWN = (
@@ -154,23 +156,31 @@ def floor_of(certificate: Certificate) -> str:
     return f"the conjugate of {names} {said}" if names else ""
 
 
-def unlike(form: Form) -> str:
-    """Advice on features of very different sizes, the smallest and the largest named; empty where there are
-    none."""
+def unlike(form: Form, ratio: float = UNLIKE) -> str:
+    """Advice on features that one penalty acts on and whose sizes differ by more than a ratio, the smallest and the
+    largest named; empty where there are none. An intercept is a feature of ones."""
     designs = [block.X for block in form.at_nodes if block.X is not None]
     if not designs:
         return ""
     sizes = np.max([np.abs(X).max(axis=0, initial=0.0) for X in designs], axis=0)
-    known = np.flatnonzero(sizes > 0.0)
-    if len(known) < 2 or sizes.max() <= UNLIKE * sizes[known].min():
-        return ""
-    classes = form.d // len(sizes)
-    low, high = (form.space.coordinates[j * classes] for j in (known[np.argmin(sizes[known])], np.argmax(sizes)))
-    low, high = (low, high) if classes == 1 else (low[0], high[0])
-    return (
-        f"standardise the features (their largest values range from {sizes[known].min():.2g} in {low!r} to "
-        f"{sizes.max():.2g} in {high!r})"
-    )
+    sizes = np.repeat(sizes, form.d // len(sizes))  # of each class
+    everywhere = [np.arange(form.d)] if ratio >= UNLIKE else []  # beyond it numbers suffer, whatever the penalties
+    for columns in (*everywhere, *(edge.map.columns(form.d) for edge in form.edges)):
+        known = columns[sizes[columns] > 0.0]
+        if not len(known) or sizes[known].max() <= ratio * sizes[known].min():
+            continue
+        low, high = (feature_of(form.space.coordinates[known[at(sizes[known])]]) for at in (np.argmin, np.argmax))
+        return (
+            f"standardise the features (their largest values range from {sizes[known].min():.2g} in {low!r} to "
+            f"{sizes[known].max():.2g} in {high!r})"
+        )
+    return ""
+
+
+def in_other_units(form: Form) -> str:
+    """The sentence that penalties weigh features alike whose units are not; empty where they are."""
+    said = unlike(form, APART)
+    return f"penalties weigh all coefficients alike, in whatever units: {said}" if said else ""
 
 
 def gap_of(certificate: Certificate) -> str:

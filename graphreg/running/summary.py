@@ -21,6 +21,7 @@ from ..errors import DataError, TermError
 from ..form import Form, SampleBlock
 from ..inputs import places_of
 from ..terms import Array, predictors
+from .statuses import in_other_units
 
 if TYPE_CHECKING:
     from .solution import Solution
@@ -99,6 +100,8 @@ def summary(solution: Solution) -> Summary:
         facts["clusters"] = str(solution.clusters())
     if solution.free:
         facts["free nodes"] = f"{len(solution.free):,} without a loss in their component, set to 0"
+    if units := in_other_units(form):
+        facts["units"] = units
     own = [certificate.note] if certificate.scope == OWN_TERMS else []
     bounds = (BOUNDS, *own) if certificate.valid else (NONE,)
     return Summary(facts, _coefficients(solution), assumed=(*bounds, SPREAD))
@@ -111,7 +114,7 @@ def _terms(form: Form) -> Iterable[str]:
 
 
 def _coefficients(solution: Solution) -> pd.DataFrame:
-    frame = pd.DataFrame(solution.coef)
+    frame = pd.DataFrame(solution.form.space.in_units(solution.coef))
     columns = {name: getattr(frame, name)() for name in ("mean", "std", "min", "median", "max")}
     zeros = (frame == 0.0).sum()
     names = pd.Index(solution.form.space.names, name="coordinate")

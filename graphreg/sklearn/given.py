@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,8 +14,8 @@ from ..base.declaring import declared
 from ..base.messages import near
 from ..catalogue import BASES
 from ..checks import is_whole, unmasked
-from ..errors import DataError, GraphError, TermError
-from ..inputs import Graph, NodeData, as_narwhals, column_of, is_frame, is_networkx, listed
+from ..errors import DataError, TermError
+from ..inputs import NodeData, as_narwhals, column_of, is_frame, listed
 from ..problem import Problem
 from ..terms import Array, Model, NodePenalty, Parameter, TotalVariation
 from ..terms.losses import AbstractLoss
@@ -142,19 +142,6 @@ def named(kind: str, value: Any) -> Any:
     return known[value]
 
 
-def graph_of(graph: Any) -> Graph:
-    """The graph that an estimator is given: what `Graph.of` takes, a list of edges, or a DataFrame of weights."""
-    if is_frame(graph):
-        if list(graph.index) != list(graph.columns):
-            raise GraphError(
-                "the frame of a graph holds the weight of each pair, so that its index and columns must be alike; of a "
-                "frame with a row per edge give .to_numpy().tolist()"
-            )
-        return Graph.from_sparse(graph.to_numpy(), labels=list(graph.index))
-    known = isinstance(graph, (Graph, np.ndarray, str)) or is_networkx(graph) or sp.issparse(graph)
-    return Graph.of(graph) if known or not isinstance(graph, Iterable) else Graph.from_edges(graph)
-
-
 class _Printed(str):
     """Text that is printed as it is."""
 
@@ -190,7 +177,7 @@ def problem_of(loss: AbstractLoss, graph: Any, penalty: Any, strength: float, ri
     model = Model.of(loss)
     if graph is not None and strength > 0:
         penalty = named("penalty", penalty)
-        edges = TotalVariation(graph_of(graph), penalty() if isinstance(penalty, type) else penalty)
+        edges = TotalVariation(graph, penalty() if isinstance(penalty, type) else penalty)
         model += Parameter(strength, "strength") * edges if edges.takes_strength() else edges
     return Problem(model + ridge * NodePenalty(SquaredL2()) if ridge > 0 else model)
 

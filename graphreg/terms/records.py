@@ -16,6 +16,7 @@ from ..base.escaping import upright
 from ..base.messages import did_you_mean
 from ..checks import sequence
 from ..errors import TermError
+from ..inputs import Standardised
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Coordinate = str | tuple[str, Hashable]  # the name of a feature, or a feature and a class
@@ -122,13 +123,14 @@ class Space(Brief):
 
     ``coordinates`` are the names of the d columns of w: features, or pairs (feature, class) where a feature has one
     coefficient per class. ``penalised`` are the coordinates that a node penalty takes by default (all but the
-    intercept).
+    intercept). ``units`` are those of coefficients as tables have them, where features were standardised.
     """
 
     index: Mapping[Hashable, int]
     coordinates: tuple[Coordinate, ...]
     penalised: Array
     doubt: str = ""  # of a label that may be misspelt, a sentence
+    units: Standardised | None = None
 
     @property
     def names(self) -> list[str]:
@@ -138,6 +140,14 @@ class Space(Brief):
     @property
     def n_observed(self) -> int:
         return len(self.index)
+
+    def in_units(self, w: Array) -> Array:
+        """Coefficients (n, d) in the units of the columns that the data were read from."""
+        return w if self.units is None else self.units.in_units(w, self.coordinates)
+
+    def from_units(self, v: Array) -> Array:
+        """The inverse of `in_units`."""
+        return v if self.units is None else self.units.from_units(v, self.coordinates)
 
     def select(self, features: Sequence[str] | None, where: str) -> Array | None:
         """The columns of the named features (all its classes, where a feature has several); None (all) where none are

@@ -20,7 +20,7 @@ from ..errors import ModelError
 from ..form import Form
 from ..methods import AbstractMethod
 from ..problem import Problem
-from ..running import Solution, unlike
+from ..running import Solution, in_other_units
 from ..terms import Array, name_of
 from .fold_runs import FoldRun, errors_with_place
 from .folds import Fold, Folds, nodes_of
@@ -290,7 +290,7 @@ class CrossValidation(Shown):
     @property
     def assumed(self) -> tuple[str, ...]:
         """The sentences that the numbers rest on."""
-        units = unlike(self.problem.form)
+        units = in_other_units(self.problem.form)
         others = "" if len(self.grid.parameters) == 1 else "; of several Parameters: with the largest geometric mean"
         out = [
             *self.folds.assumed,
@@ -298,7 +298,7 @@ class CrossValidation(Shown):
             "the standard error takes the folds' scores for independent, though their training data overlap",
             f"'1se' is the strongest regularisation within one standard error of the best score{others}",
             *([self.indifferent] if self.rule == "1se" and self.indifferent else []),
-            *([f"penalties weigh all coefficients alike, in whatever units: {units}"] if units else []),
+            *([units] if units else []),
             f"every solve certified to a relative gap of {self.gap:g}; points where one was not have no score",
         ]
         if not self.complete:

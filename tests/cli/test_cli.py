@@ -124,7 +124,7 @@ def test_latent_nodes_and_standardised_features_are_written(tmp_path, model):
     out = tmp_path / "out"
     done = run("solve", model, "--out", out, "--no-pictures")
     assert done.exit_code == 0
-    assert "the features are standardised: coefficients are per standard deviation" in done.stdout
+    assert "the features are standardised: penalties see standard deviations" in done.stdout
     latent = pd.read_csv(out / "latent.csv", index_col=0)
     assert latent.index.tolist() == ["north/a", "north/b", "south/c", "north", "south", "root"]
     standard = pd.read_csv(out / "standardised.csv").set_index("feature")

@@ -196,13 +196,12 @@ def test_predictions_of_rows_with_derived_and_standardised_columns(model, tmp_pa
     assert result.exit_code == 0, result.output
     read = gr.read_model(prepared)
     kept = pd.read_csv(model.parent / "visits.csv", dtype={"site": str}).query("region == 'north'")
-    x = np.column_stack(
-        [
-            (rows["dose"] - kept["dose"].mean()) / kept["dose"].std(),
-            (2 * rows["age"] - 2 * kept["age"].mean()) / (2 * kept["age"]).std(),
-        ]
-    )
-    expected = (x * read.solve().table().loc[["01", "03"]].to_numpy()).sum(axis=1)
+    solution, x = read.solve(), np.column_stack([rows["dose"], 2 * rows["age"]])
+    table = solution.table().loc[["01", "03"]]
+    expected = (x * table.to_numpy()).sum(axis=1)
+    per_deviation = solution.coef[[solution.labels.index(name) for name in table.index]]
+    deviations = [kept["dose"].std(), (2 * kept["age"]).std()]
+    assert per_deviation == pytest.approx(table.to_numpy() * deviations, rel=1e-9)
     found = pd.read_csv(tmp_path / "out.csv", dtype={"site": str})
     assert found["prediction"].tolist() == pytest.approx(expected.tolist(), rel=1e-9)
     assert found["site"].tolist() == ["01", "03"]

@@ -37,7 +37,7 @@ def test_logarithms_lie_within_their_bounds():
     assert (error <= 10 * EPS * (np.abs(value) + 0.7)).all()
 
 
-# ---- cones: a point outside by little more than its box is never inside, one with room is --------------------------------
+# ---- cones: a point outside by little more than its box is never inside, one with room is ----------------------------
 def box(kind, v, off, size=0.0, dual=False):
     v = np.array(v, float)
     proposal = replace(EMPTY, high=v, low=np.zeros(len(v)))
@@ -46,7 +46,8 @@ def box(kind, v, off, size=0.0, dual=False):
 
 
 NONE = np.zeros(0)
-EMPTY = verify.Proposal(NONE, NONE, NONE.astype(int), NONE.astype(int), NONE, NONE.astype(int), NONE, NONE, None, NONE.astype(int), ())  # fmt: skip
+INDEX = NONE.astype(int)
+EMPTY = verify.Proposal(NONE, NONE, INDEX, INDEX, NONE, INDEX, NONE, NONE, None, INDEX, ())
 LOW = float(np.sqrt(0.5))
 CASES = [  # kind, size, dual, a point on the boundary, and where to from there it is outside
     ("nonneg", 0, False, [0.0], [-1]),

@@ -81,6 +81,7 @@ def names(tmp_path, monkeypatch, pyplot):
     lam, graph = gr.Parameter(0.1, name="lam"), nx.path_graph(list("abcd"))
     problem = gr.Problem(gr.SquaredLoss(data) + lam * gr.TotalVariation(graph, gr.L2()))
     made = {"frame": frame, "data": data, "graph": graph, "lam": lam, "problem": problem, "folder": tmp_path}
+    made["fitted"] = gr.fit(frame, graph, target="level", node="site", strengths=[0.1, 1.0], folds=2)
     return {"gr": gr, "np": np, "nx": nx, "pd": pd, **made, "solution": problem.solve()}
 
 

@@ -7,16 +7,16 @@ from rooms import PACKAGE, trees
 from survey import AROUND, CORE, FIGURES, HOUSE, circles, holds, room_of
 
 LIMITS = {
-    "lines of code": 45_184,  # with losses with kinks as boxes, one node, one gate, joint answers, and `gr.w`
-    "lines of code in the core": 22_648,  # the same: all of them are solved or proved in the core
-    "files": 442,  # rows; methods/one_node.py, interior_point/kinks.py, kernel/joint.py
+    "lines of code": 45_845,  # with `fit`, units, graphs from elsewhere (655); kinks as boxes, one node, joint answers
+    "lines of code in the core": 22_834,  # the same: units and graphs (184), what is solved or proved
+    "files": 449,  # fitting/, cli/fitting.py, inputs/units.py, inputs/conversions.py; rows; kernel/joint.py
     "arrows upwards": 1,
     "largest circle of files at load": 0,
     "with later imports": 0,
     "with types too": 11,
     "functions over 40 lines": 2,
     "functions over 60 lines": 0,
-    "functions with more than 6 parameters": 13,
+    "functions with more than 6 parameters": 14,
     "modules that an import loads": 9,
     "PrimalDual on a chain: files": 60,  # base/gate.py, running/predicting.py and what weighs a run before it begins
     "PrimalDual on a chain: functions": 553,  # the same; blocks ask their maps, and stand apart where they are of rows

@@ -21,6 +21,7 @@ from cli_cases import run
 from factories import chain
 from model_files import BASE, tables, write
 from places import ROOT
+from result_cases import frame_of, network
 
 import graphreg as gr
 from graphreg import mpi
@@ -41,6 +42,9 @@ WRITERS = {
     "Solution.save(path)": lambda path: answer().save(path),
     "Solution.report(file)": lambda path: answer().report(path),
     "Path.report(file)": lambda path: strengths().report(path),
+    "Fit.report(file)": lambda path: gr.fit(
+        frame_of(4), network(4), target="level", node="node", strengths=[1.0], folds=2
+    ).report(path),
     "Problem.solve(checkpoint)": lambda path: chain().solve(gr.PrimalDual(), rounds=9, gap=0, checkpoint=path),
     "path(checkpoint)": lambda path: strengths(checkpoint=path),
     "cross_validate(checkpoint)": lambda path: gr.cross_validate(varied(), {"lam": [0.1]}, folds=2, checkpoint=path),
@@ -54,7 +58,7 @@ FUNCTIONS = {
     **dict.fromkeys(("read_model(path)", "read_model(data)", "ModelFile.rows_like(path)"), READS),
     **dict.fromkeys(("ModelFile(path)", "plot_path(path)"), NONE),
 }
-READ_BY_ALL = {"model", "--data", "--outlines", "--positions", "--clusters", "rows", "proof"}
+READ_BY_ALL = {"model", "table", "edges", "--data", "--outlines", "--positions", "--clusters", "rows", "proof"}
 NEW = {"--csv", "--html", "--picture", "--events", "--markdown", "--proof", "file"}  # refused where there is anything
 FOLDERS = {"folder", "--out"}
 OPTIONS = {  # of commands, where it is none of these

@@ -19,7 +19,7 @@ from graphreg.errors import GraphError, TermError
         "multigraph": (lambda: gr.Consensus(nx.MultiGraph(CHAIN)), GraphError, "multigraph", "sum the weights"),
         "empty": (lambda: gr.TotalVariation(nx.Graph(), gr.L2()), GraphError, "empty", "no nodes"),
         "self loop": (lambda: gr.TotalVariation(nx.Graph([("a", "a")]), gr.L2()), GraphError, "'a'", "self loop"),
-        "list": (lambda: gr.TotalVariation([("a", "b")], gr.L2()), GraphError, "list", "from_edges"),
+        "text": (lambda: gr.TotalVariation("a - b", gr.L2()), GraphError, "str", "list or frame of edges"),
         "frame": (
             lambda: gr.Graph.from_edges(pd.DataFrame({"from": ["a"], "to": ["b"]})),
             GraphError,

@@ -201,7 +201,7 @@ REFUSALS = {
     "not an edge": (lambda: Graph.from_edges([("a", "b"), "ab"]), ["entry 1", "'ab'", "(a, b)"]),
     "both weights": (lambda: Graph.from_edges([("a", "b", 2)], [1]), ["'a' - 'b'", "weights="]),
     "weight count": (lambda: Graph.from_edges([("a", "b")], [1, 2]), ["1 edges", "2 weights"]),
-    "of a list": (lambda: Graph.of([(0, 1)]), ["list", "networkx", "sparse", "from_edges"]),
+    "of a text": (lambda: Graph.of("a - b"), ["str", "networkx", "adjacency", "edges"]),
     "from_networkx of a list": (lambda: Graph.from_networkx([(0, 1)]), ["networkx", "list"]),
     "grid size": (lambda: Graph.grid(0, 3), ["rows", "0"]),
     "chain size": (lambda: Graph.chain(2.5), ["2.5"]),

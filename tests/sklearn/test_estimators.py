@@ -217,7 +217,7 @@ def test_what_is_not_certified_warns():
         (DataError, "node=7 is the position", lambda: GraphRegressor(GRAPH, node=7).fit(F, Y)),
         (DataError, r"got one class, \['a'\]", lambda: GraphClassifier().fit(F, ["a"] * len(F))),
         (DataError, "targets >= 0", lambda: GraphPoissonRegressor().fit(F, Y)),
-        (GraphError, "must be alike", lambda: GraphRegressor(X).fit(F, Y, node=NODE)),
+        (GraphError, "a frame of edges has", lambda: GraphRegressor(X).fit(F, Y, node=NODE)),
         (DataError, "is not a node of the model", lambda: GraphRegressor([("m0", "m1")]).fit(F, Y, node=NODE)),
         (TermError, "'L3' is no penalty", lambda: GraphRegressor(GRAPH, penalty="L3").fit(F, Y, node=NODE)),
         (TermError, "'SquareLoss' is no loss.*'SquaredLoss'", lambda: GraphRegressor(loss="SquareLoss").fit(F, Y)),

@@ -1,0 +1,55 @@
+"""``graphreg fit table.csv edges.csv``: from two tables to an answer, without a model file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from . import exits
+from .outputs import Outputs, with_outputs
+from .program import FILE, SECONDS, choice, gap_option, main
+
+
+@main.command(short_help="From a table and its edges to an answer, without a model file.")
+@click.argument("table", type=FILE)
+@click.argument("edges", type=FILE)
+@click.option("--target", required=True, metavar="COLUMN", help="What is to be predicted.")
+@click.option("--node", required=True, metavar="COLUMN", help="The label of the node of each row.")
+@click.option("--features", metavar="A,B,...", help="By default all other columns; text becomes categories.")
+@click.option("--weights", metavar="COLUMN", help="Weights of the rows.")
+@click.option("--loss", metavar="NAME", help="SquaredLoss, HuberLoss, ...; by default that of the target.")
+@choice("--missing", "error", "drop", "mean", help="What becomes of missing cells.")
+@choice("--repeated", "error", "sum", help="What becomes of edges that stand several times.")
+@click.option("--edge-weight", metavar="COLUMN", help="The weights of EDGES; by default 'weight', where there is one.")
+@choice("--by", "sample", "node", help="Hold out samples of every node, or whole nodes.")
+@click.option("--folds", type=click.IntRange(min=2), default=5)
+@gap_option
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the folds.")
+@click.option("--seconds", type=SECONDS, help="A budget of time for all of it.")
+@click.option("--code", is_flag=True, help="Print the lines of Python that do the same, and nothing else.")
+@with_outputs("the scores and the clusters")
+def fit(
+    table: Path, edges: Path, to: Outputs, features: str | None, gap: float | None, code: bool, **asked: Any
+) -> int:
+    """Fit a model at every node to the rows of TABLE, tied together along EDGES (the labels of their ends in the
+    first two columns), and say how well it predicts rows that were held out.
+
+    Features are standardised inside; coefficients (--csv) are in the units of the table.
+    """
+    import graphreg as gr
+
+    names = None if features is None else [name.strip() for name in features.split(",")]
+    found = gr.fit(table, edges, features=names, gap=gap or 1e-6, progress=to.progress, **asked)
+    with exits.finishing():
+        document = {
+            "strength": found.strength,
+            "loss": found.loss,
+            "remarks": list(found.remarks),
+            "scores": found.scores.to_dict("index"),
+            "status": found.solution.status,
+            "coefficients": found.table().to_dict("index"),
+        }
+        to.deliver(found, found.table().reset_index(), document, found.plot, text=found.code() if code else "")
+    return exits.of_status(found.solution.status)

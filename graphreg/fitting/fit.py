@@ -1,0 +1,309 @@
+"""The result of `fit`: how well it predicts, beside what, and everything that goes on from there."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import graphreg as gr
+
+from ..base import tables
+from ..base.display import Html, Shown, facts, inside, title
+from ..base.escaping import visible
+from ..errors import DataError
+from .reading import UsedRows
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from ..tuning import CrossValidation
+
+WIDTH = 12  # of what stands before a line
+THIS, ALL, EACH = "this fit", "one model for all", "every node alone"
+RESTS = (
+    "the certificate bounds the optimum of this model at this strength; it says nothing of the units, of the choice of "
+    "the strength, and of how well the model predicts: that is what the held-out score is for"
+)
+
+
+@dataclass(frozen=True)
+class Fit(Shown):
+    """A model at every node of a graph, fitted to a table by `fit`.
+
+    Attributes
+    ----------
+    problem : Problem
+        At the strength that was chosen.
+    validation : CrossValidation
+        The scores of all strengths; the last is where one model holds for all nodes that the graph joins.
+    pooled : CrossValidation, optional
+        Of one model for all nodes, where the graph does not join them.
+    rows : UsedRows
+        The rows that were used.
+    loss : str
+        The name of the loss, and ``why`` it was taken.
+    remarks : tuple of str
+        What was done to the table and the graph.
+    graph : Graph
+        With all nodes of the table.
+    how : str
+        Arguments of the cross-validation that are not the usual ones, as code.
+    """
+
+    problem: gr.Problem = field(repr=False)
+    validation: CrossValidation = field(repr=False)
+    rows: UsedRows = field(repr=False)
+    loss: str
+    why: str
+    remarks: tuple[str, ...]
+    graph: gr.Graph = field(repr=False)
+    pooled: CrossValidation | None = field(default=None, repr=False)
+    how: str = field(default="", repr=False)
+
+    # ---- what was chosen -----------------------------------------------------------------------------------------
+    @property
+    def takes_all(self) -> bool:
+        """True where one model for all nodes predicts best, and the graph does not join them."""
+        found = self.validation
+        return self.pooled is not None and _cost(self.pooled, 0) < _cost(found, found.index("min"))
+
+    @property
+    def solution(self) -> gr.Solution:
+        """The answer on all rows at the chosen strength, with its certificate."""
+        found = self.pooled if self.pooled is not None and self.takes_all else self.validation
+        solution = found.solution
+        if solution is None:
+            raise DataError("there is no answer: no strength was certified in every fold; see print(fit.validation)")
+        return solution
+
+    @property
+    def strength(self) -> float:
+        """The strength that was chosen; inf where one model for all predicts best."""
+        return math.inf if self.takes_all else self.validation.best["strength"]
+
+    @cached_property
+    def scores(self) -> tables.Table:
+        """The held-out score of this fit and of both ends, with standard errors."""
+        import pandas as pd
+
+        found = self.validation
+        ends = {
+            THIS: (self.pooled, 0) if self.takes_all else (found, found.index("min")),
+            ALL: (found, self._end(max)) if self.pooled is None else (self.pooled, 0),
+            EACH: (found, self._end(min)),
+        }
+        values = {name: (each.mean[k], each.standard_error[k]) for name, (each, k) in ends.items() if each is not None}
+        frame = pd.DataFrame(values, index=[found.scorer.name, "standard_error"]).T
+        better = "larger" if found.scorer.greater_is_better else "smaller"
+        return tables.Table.of(frame, f"held-out scores, the {better} the better", found.assumed)
+
+    def _end(self, which: Any) -> int:
+        points = [point[0] for point in self.validation.grid.points]
+        return points.index(which(points))
+
+    @cached_property
+    def unreached(self) -> set[Hashable]:
+        """The nodes that no edges join to one with rows, so that nothing is fitted there."""
+        part = dict(zip(self.graph.labels, self.graph.components().tolist(), strict=True))
+        reached = {part[label] for label in self.rows.frame[self.rows.node]}
+        return set() if self.takes_all else {label for label, k in part.items() if k not in reached}
+
+    # ---- what goes on from here ----------------------------------------------------------------------------------
+    def predict(self, table: Any, kind: str = "response") -> pd.Series | pd.DataFrame:
+        """Predictions for other rows: a frame or a file with the columns of the table; see `Solution.predict`. Of a
+        target of two texts the response is the probability of the second, and ``kind="class"`` gives the text.
+
+        Missing cells are filled as those of the table were, where the rule was ``missing="mean"``.
+
+        Returns
+        -------
+        Series of pandas, or a DataFrame with one column per class.
+
+        Raises
+        ------
+        DataError
+            At a node that the fit does not know, or to which nothing was fitted; and as for `Solution.predict`.
+
+        Examples
+        --------
+        >>> fitted.predict(frame).shape
+        (24,)
+        """
+        frame = self.rows.rows_like(table)
+        if self.rows.node in frame and (lost := [x for x in frame[self.rows.node].tolist() if x in self.unreached]):
+            raise DataError(f"nothing was fitted at the node {lost[0]!r}: no edges join it to one with rows")
+        found: Any = self.solution.predict(frame, kind)
+        return found.map(dict(enumerate(self.rows.classes))) if kind == "class" and self.rows.classes else found
+
+    def table(self) -> pd.DataFrame:
+        """The coefficients by node, in the units of the table.
+
+        Returns
+        -------
+        DataFrame of pandas
+
+        Examples
+        --------
+        >>> list(fitted.table().columns)
+        ['intercept', 'rain', 'temp']
+        """
+        return self.solution.table()
+
+    def report(self, file: str | Path) -> None:
+        """Write the answer as a page that opens offline; see `Solution.report`.
+
+        Examples
+        --------
+        >>> fitted.report(folder / "fit.html")
+        """
+        self.solution.report(file)
+
+    def plot(self, figure: Figure | None = None) -> Figure:
+        """The held-out score against the strength, and the graph with its clusters.
+
+        Parameters
+        ----------
+        figure : matplotlib Figure, optional
+            Where to draw; a new one by default.
+
+        Returns
+        -------
+        matplotlib Figure
+
+        Examples
+        --------
+        >>> len(fitted.plot().axes)
+        2
+        """
+        from ..plots.canvas import pyplot
+
+        drawn: Any = pyplot().figure(figsize=(12.0, 4.8), layout="constrained") if figure is None else figure
+        left, right = drawn.subplots(1, 2)
+        self.validation.plot(left)
+        gr.plots.plot_graph(self.solution, ax=right)
+        return drawn
+
+    def code(self) -> str:
+        """The lines that do the same with public verbs, to go on from.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> fitted.code().splitlines()[:2]
+        ['import numpy as np', 'import graphreg as gr']
+        """
+        rows, solution = self.rows, self.problem
+        loss = f'gr.{self.loss}(data, scale="sum")' if hasattr(gr, self.loss) else "my_loss(data)"
+        read = [
+            f"node={rows.node!r}",
+            f"target={rows.target!r}",
+            f"features={list(rows.numbers)!r}",
+            *([f"categories={list(rows.categories)!r}"] if rows.categories else []),
+            *([f"weights={rows.weights!r}"] if rows.weights is not None else []),
+            "intercept=True",
+            *(["standardise=True"] if rows.numbers else []),
+        ]
+        strengths = [point[0] for point in self.validation.grid.points]
+        penalty = next(term.penalty for _, term in solution.model.terms if isinstance(term, gr.TotalVariation))
+        ridge = " + 1e-3 * gr.NodePenalty(gr.SquaredL2())" if rows.numbers or rows.categories else ""
+        return "\n".join(
+            [
+                "import numpy as np",
+                "import graphreg as gr",
+                "",
+                *(f"# {remark}" for remark in self.remarks),
+                "# frame: the rows without gaps, fit.rows.frame; graph: with every node of the rows, fit.graph",
+                f"data = gr.NodeData.from_frame(frame, {', '.join(read)})",
+                'strength = gr.Parameter(1.0, name="strength")',
+                f"problem = gr.Problem({loss} + strength * gr.TotalVariation(graph, gr.{penalty!r}){ridge})",
+                f"strengths = {_grid(strengths)}",
+                f"found = gr.cross_validate(problem, strengths, {len(self.validation.folds)}, "
+                f"scoring={self.validation.scorer.name!r}{self.how})",
+                "solution = found.solution  # certified, at found.best",
+                "solution.table(), solution.clusters(), solution.predict(frame)",
+            ]
+        )
+
+    # ---- in words ------------------------------------------------------------------------------------------------
+    def __str__(self) -> str:
+        out = [self._title]
+        for name, texts in self._facts.items():
+            wrapped = [line for text in texts for line in textwrap.wrap(text, tables.WIDTH - WIDTH)]
+            out += [f"  {name if k == 0 else '':{WIDTH}}{line}" for k, line in enumerate(wrapped)]
+        return "\n".join(out)
+
+    @property
+    def _title(self) -> str:
+        rows = self.rows
+        count = len(rows.numbers) + len(rows.categories)
+        features = f"{count} feature{'s' * (count != 1)}"
+        return f"fit of {visible(str(rows.target))} on {features} at {len(self.graph.labels):,} nodes"
+
+    @property
+    def _facts(self) -> dict[str, list[str]]:
+        scores, certificate = self.scores, self.solution.certificate
+        graph = self.graph
+        size = f"{len(self.rows.frame):,} rows; a graph of {graph.n_nodes:,} nodes and {graph.n_edges:,} edges"
+        held = [f"{name:18} {score:.4g} +- {error:.2g}" for name, score, error in scores.itertuples()]
+        gap = f"to a relative gap of {certificate.relative_gap:.1e}; {RESTS}"
+        certified = self.solution.status == "certified"
+        return {
+            "read": [size, *self.remarks],
+            "loss": [f"{self.loss}, {self.why}"],
+            "strength": [self._choice()],
+            "held out": [scores.attrs["title"].replace("scores", self.validation.scorer.name), *held],
+            "clusters": [str(self.solution.clusters())],
+            "certified": [gap if certified else f"NO: {self.solution.status}. {self.solution.message}"],
+        }
+
+    def _choice(self) -> str:
+        found, count = self.validation, len(self.validation.folds)
+        if self.takes_all:
+            return f"none: one model for all predicts better than {len(found.grid.points)} strengths of this graph"
+        k = found.index("min")
+        value, score, error = found.grid.points[k][0], found.mean[k], found.standard_error[k]
+        points = [point[0] for point in found.grid.points]
+        where = ""
+        if value == max(points):
+            where = "; at the upper end: one model for all that the graph joins"
+        elif value == min(points):
+            where = "; at the lower end: every node alone"
+        near = [
+            p
+            for p, s, usable in zip(points, found.mean, found.usable, strict=True)
+            if usable and abs(s - score) <= error
+        ]
+        tied = f"; within one standard error: {min(near):.3g} to {max(near):.3g}" if len(near) > 1 else ""
+        return f"{value:.4g}, the best of {len(points)} by {count} folds{where}{tied}"
+
+    def __repr__(self) -> str:
+        return f"<Fit of {self.rows.target!r}: {self.loss}, strength {self.strength:.4g}, {self.solution.status}>"
+
+    def _html(self) -> Iterable[Html]:
+        yield title(self._title)
+        yield facts({name: "; ".join(texts) for name, texts in self._facts.items()})
+        yield tables.as_html(self.scores)
+        yield inside(self.solution)
+
+
+def _cost(found: CrossValidation, k: int) -> float:
+    return -found.mean[k] if found.scorer.greater_is_better else found.mean[k]
+
+
+def _grid(strengths: list[float]) -> str:
+    """The strengths as they are written."""
+    inner = strengths[1:]
+    if len(inner) > 2 and np.allclose(np.diff(np.log(inner)), np.log(inner[1] / inner[0]), rtol=1e-6):
+        return f"[{strengths[0]!r}, *np.geomspace({inner[0]!r}, {inner[-1]!r}, {len(inner)})]"
+    return repr([float(s) for s in strengths])

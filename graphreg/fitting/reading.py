@@ -1,0 +1,261 @@
+"""Tables as people have them: read, complained of all at once, missing cells handled by a rule, categories found."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..base.display import Brief
+from ..base.messages import near, shown
+from ..errors import DataError
+from ..inputs import Graph, as_narwhals, is_frame, is_missing, names_of, plain_label
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RULES, IDS, REPEATED = ("error", "drop", "mean"), ("exact", "text"), ("error", "sum")
+LEVELS = 30  # of a column of text: with more it is rather a name of each row
+MOST = 12  # complaints that are listed; the others are counted
+NUMERIC = 0.5  # share of the cells of a column of text that are numbers: then the others are mistakes
+
+
+@dataclass(frozen=True)
+class UsedRows(Brief):
+    """The rows of a table that a fit can use, and what was done to get there.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        Without gaps; its index counts the rows of the source.
+    node, target, weights : str
+        Names of columns; ``weights`` may be None.
+    numbers, categories : tuple of str
+        The features.
+    fill : dict
+        What a missing cell of a feature becomes, under the rule "mean".
+    text_ids : bool
+        Whether nodes are compared as text.
+    classes : tuple
+        The two values of a target of text, of which the second is coded as 1; empty otherwise.
+    remarks : tuple of str
+        One sentence for each thing that was done.
+    """
+
+    frame: pd.DataFrame = field(repr=False)
+    node: Hashable
+    target: Hashable
+    weights: Hashable | None
+    numbers: tuple[Hashable, ...]
+    categories: tuple[Hashable, ...]
+    fill: dict[Hashable, Any]
+    text_ids: bool
+    remarks: tuple[str, ...]
+    classes: tuple[Any, ...] = ()
+
+    def rows_like(self, frame: Any) -> pd.DataFrame:
+        """Other rows with these columns, filled by the same rule; the target is not needed."""
+        rows = opened(frame, self.node, self.text_ids)[0]
+        return rows.fillna({name: value for name, value in self.fill.items() if name in rows})
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns that a user names; all others are features where none are named."""
+
+    node: Hashable
+    target: Hashable
+    features: Sequence[Hashable] | None
+    weights: Hashable | None
+
+
+def read(table: Any, named: Columns, missing: str, text_ids: bool) -> UsedRows:
+    """The usable rows of a file or a frame; `DataError` with all complaints at once where there are any."""
+    node, target, weights = named.node, named.target, named.weights
+    frame, name, first = opened(table, node, text_ids)
+    asked = [node, target, *([] if weights is None else [weights])]
+    others = [c for c in frame.columns if c not in asked]
+    chosen = others if named.features is None else list(names_of(named.features))
+    unknown = [c for c in (*asked, *chosen) if c not in frame.columns]
+    if unknown:
+        raise DataError(f"{name} has no column {unknown[0]!r}; {near(str(unknown[0]), list(map(str, frame.columns)))}")
+    if both := [c for c in chosen if c in asked]:
+        raise DataError(f"the column {both[0]!r} is a feature and also node, target or weights; leave it out of one")
+    complaints, remarks, numbers, categories = list[str](), list[str](), list[Hashable](), list[Hashable]()
+    frame: Any = frame[[*asked, *chosen]].copy()
+    for c in chosen:
+        said, kind = _kind(frame, c, first)
+        complaints += said
+        if kind == "constant":
+            remarks.append(f"the feature {c!r} is the same in all rows, and was left out")
+        elif not said:
+            (numbers if kind == "number" else categories).append(c)
+    if weights is not None:
+        complaints += _kind(frame, weights, first)[0]
+    used = UsedRows(frame, node, target, weights, tuple(numbers), tuple(categories), {}, text_ids, tuple(remarks))
+    used = _without_gaps(replace(used, frame=frame[[*asked, *numbers, *categories]]), missing, first, complaints)
+    if complaints:
+        more = [f"... and {len(complaints) - MOST} more"] if len(complaints) > MOST else []
+        raise DataError("\n  ".join([f"{name} cannot be used as it is:", *complaints[:MOST], *more]))
+    if not len(used.frame):
+        raise DataError(f"no row of {name} is left")
+    return _coded(used)
+
+
+def _coded(table: UsedRows) -> UsedRows:
+    """The table with a target of two texts as 0 and 1."""
+    y: Any = table.frame[table.target]
+    if y.dtype.kind in "biuf" or y.nunique() != 2:
+        return table
+    first, second = sorted(y.unique(), key=str)
+    frame = table.frame.assign(**{str(table.target): (y == second).astype(int)})
+    said = f"{table.target!r} is coded 1 for {second!r} and 0 for {first!r}"
+    return replace(table, frame=frame, classes=(first, second), remarks=(*table.remarks, said))
+
+
+def _without_gaps(table: UsedRows, rule: str, first: int, complaints: list[str]) -> UsedRows:
+    """The table without missing cells, by a rule; what it refuses is added to the complaints."""
+    frame, remarks, fill = table.frame, list(table.remarks), dict[Hashable, Any]()
+    if rule == "mean":
+        fill = {c: frame[c].mean() for c in table.numbers}
+        fill |= {c: frame[c].mode().iloc[0] for c in table.categories}
+        counts: Any = frame[list(fill)].isna().sum()
+        if counts.any():
+            said = ", ".join(f"{count:,} of {c!r}" for c, count in counts[counts > 0].items())
+            remarks.append(f"missing cells were filled with the mean, or the commonest category: {said}")
+        frame = frame.fillna(fill)
+    gaps = frame.isna()
+    empty = gaps.any(axis=1).to_numpy()
+    if empty.any() and rule == "error":
+        for c in gaps.columns[gaps.any()]:
+            lines = _lines(np.flatnonzero(gaps[c].to_numpy()), first)
+            complaints.append(f'{c!r} is missing in {lines}; use missing="drop" or missing="mean"')
+    elif empty.any():
+        remarks.append(f"{int(empty.sum()):,} of {len(frame):,} rows have missing cells, and were left out")
+        frame = frame[~empty]
+    return replace(table, frame=frame, fill=fill, remarks=tuple(remarks))
+
+
+def opened(table: Any, node: Hashable, text_ids: bool) -> tuple[pd.DataFrame, str, int]:
+    """A frame of pandas, its name, and the line of its first row (0 where rows are counted, which have no lines). Nodes
+    of a file are text; those of a frame where that is asked for."""
+    import pandas as pd
+
+    if isinstance(table, (str, Path)):
+        path = Path(table)
+        if not path.is_file():
+            raise DataError(f"there is no file {shown(str(path))}")
+        separator = "\t" if ".tsv" in path.suffixes else ","
+        kinds: Any = str if node is None else {node: str}
+        try:
+            if path.suffix in (".parquet", ".pq"):
+                frame = pd.read_parquet(path)
+                return frame.assign(**({str(node): as_text(frame[node])} if node in frame else {})), path.name, 2
+            frame = pd.read_csv(path, sep=separator, encoding="utf-8-sig", dtype=kinds, skip_blank_lines=False)
+        except (ValueError, ImportError) as error:
+            raise DataError(f"{path.name} cannot be read: {error}") from error
+        return frame, path.name, 2
+    found = as_narwhals(table, "DataFrame")
+    if found is None:
+        raise DataError(
+            f"a table is a frame of pandas, polars or pyarrow, or the path of a file, got {type(table).__name__}"
+        )
+    frame = table if is_frame(table) else found.to_pandas()
+    frame = frame.reset_index(drop=True)
+    if text_ids and node in frame.columns:
+        frame = frame.assign(**{str(node): as_text(frame[node])})
+    return frame, "the table", 0
+
+
+def _kind(frame: Any, name: Hashable, first: int) -> tuple[list[str], str]:
+    """What is wrong with a feature, and what it is: "number", "category" or "constant". Text that is nearly all
+    numbers becomes numbers, its other cells are complained of."""
+    import pandas as pd
+
+    column: Any = frame[name]
+    if pd.api.types.is_bool_dtype(column):
+        column = frame[name] = column.astype(float)
+    if pd.api.types.is_datetime64_any_dtype(column) or _is_dates(column):
+        return [
+            f"{name!r} holds dates, which are no numbers: code them first, as months "
+            f"(pd.to_datetime(frame[{name!r}]).dt.month) or days (... - start).dt.days, or leave the column out"
+        ], ""
+    if pd.api.types.is_numeric_dtype(column):
+        infinite = np.flatnonzero(np.isinf(column.to_numpy(float, na_value=np.nan)))
+        said = [f"{name!r} is infinite in {_lines(infinite, first)}"] if infinite.size else []
+        return said, "constant" if column.nunique() < 2 else "number"
+    there = column.notna()
+    values: Any = pd.to_numeric(column, errors="coerce")
+    wrong = np.flatnonzero((values.isna() & there).to_numpy())
+    if there.any() and not isinstance(column.dtype, pd.CategoricalDtype) and len(wrong) < NUMERIC * there.sum():
+        frame[name] = values
+        cells = ", ".join(repr(cell) for cell in dict.fromkeys(column.iloc[wrong[:3]]))
+        said = [f"{name!r} holds numbers, but {_lines(wrong, first)} {cells}"] if wrong.size else []
+        return said, "constant" if values.nunique() < 2 else "number"
+    count = column.nunique()
+    if count > max(LEVELS, len(frame) / 10) or count > max(2, len(frame) / 2):
+        return [
+            f"{name!r} holds text with {count:,} different values ({column.iloc[0]!r}, ...), which looks like a name "
+            "of each row: leave the column out, with features=[...]"
+        ], ""
+    return [], "constant" if count < 2 else "category"
+
+
+def _is_dates(column: Any) -> bool:
+    """True of text that is dates as 2024-01-31 or 31.01.2024."""
+    values = column.dropna().astype(str)
+    return len(values) > 0 and bool(values.str.fullmatch(r"\d{4}-\d\d-\d\d.*|\d\d?[./]\d\d?[./]\d{4}.*").all())
+
+
+def _lines(rows: Iterable[int], first: int) -> str:
+    """Where rows are: lines of a file, whose first one has the names, or rows counted from 0."""
+    places = [int(row) + first for row in rows]
+    what = "line" if first else "row"
+    listed = ", ".join(map(str, places[:4])) + (f" and {len(places) - 4:,} more" if len(places) > 4 else "")
+    return f"{what}{'s' * (len(places) > 1)} {listed}"
+
+
+def as_text(labels: Iterable[Any]) -> list[Any]:
+    """Labels as text, 101.0 as "101"; those that are missing as they are."""
+    plain = [plain_label(label) for label in labels]
+    whole = [int(x) if isinstance(x, float) and x.is_integer() else x for x in plain]
+    return [x if is_missing(x) else str(x).strip() for x in whole]
+
+
+# ---- the graph -------------------------------------------------------------------------------------------------------
+def graph_of(given: Any, text_ids: bool, repeated: str, weight: Hashable | None) -> tuple[Graph, list[str]]:
+    """The graph of a file of edges, or of whatever `Graph.of` takes; and what is to be said of it."""
+    if isinstance(given, (str, Path)):
+        return _of_file(Path(given), repeated, weight)
+    if weight is not None:
+        raise DataError("edge_weight= names a column of a file of edges; this graph has its weights")
+    graph = (
+        Graph.from_edges(given, repeated="sum") if repeated == "sum" and isinstance(given, list) else Graph.of(given)
+    )
+    return Graph(tuple(as_text(graph.labels)), graph.tail, graph.head, graph.weight) if text_ids else graph, []
+
+
+def _of_file(path: Path, repeated: str, weight: Hashable | None) -> tuple[Graph, list[str]]:
+    import pandas as pd
+
+    frame = opened(path, None, False)[0]
+    ends = list(frame.columns[:2])
+    if weight is None and "weight" in frame.columns[2:]:
+        weight = "weight"
+    if len(ends) < 2 or (weight is not None and weight not in frame.columns[2:]):
+        said = ", ".join(map(repr, frame.columns[:8]))
+        raise DataError(
+            f"{path.name} has the columns {said}; a file of edges has the labels of their ends in the first two, and "
+            'perhaps their weights in one called "weight", or named by edge_weight='
+        )
+    values: Any = pd.Series(1.0, frame.index) if weight is None else pd.to_numeric(frame[weight], errors="coerce")
+    bad = frame[ends].isna().any(axis=1) | values.isna()
+    if (lines := np.flatnonzero(bad.to_numpy())).size:
+        raise DataError(f"{path.name} has a missing end, or a weight that is no number, in {_lines(lines, 2)}")
+    pairs = list(zip(*(as_text(frame[end]) for end in ends), strict=True))
+    unused = ", ".join(repr(name) for name in frame.columns[2:] if name != weight)
+    remarks = [f"{path.name}: {unused} not used; edge_weight= takes a column for weights"] if unused else []
+    return Graph.from_edges(pairs, values.to_numpy(), repeated=repeated), remarks

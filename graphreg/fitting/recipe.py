@@ -1,0 +1,237 @@
+"""`fit`: one call from a table and a graph to an answer, over public verbs alone. ``print(fit.code())`` writes them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import graphreg as gr
+
+from .. import checks
+from ..base.clock import within
+from ..base.declaring import declared
+from ..base.messages import near
+from ..catalogue import BASES
+from ..errors import DataError, GraphError, TermError
+from .fit import Fit
+from .reading import IDS, REPEATED, RULES, Columns, UsedRows, graph_of, read
+
+STRENGTHS = 20  # of the grid, down over three decades
+ALONE = 1e-6  # times the strength at which all nodes agree: each node is alone, but for those without rows
+BEYOND = 1.5  # times that strength: so far beyond that nodes agree to the last digit
+RIDGE = 1e-3  # on slopes of standardised features: rows of a node may be fewer than columns
+COUNTS = 10  # a target of whole numbers that begins below is one of counts
+SCORES = {"SquaredLoss": "mse", "LogisticLoss": "log_loss", "MultinomialLoss": "log_loss", "PoissonLoss": "deviance"}
+
+
+@dataclass(frozen=True)
+class Family:
+    """A loss: how it is made of the data, its name, and why it was taken."""
+
+    make: Callable[[gr.NodeData], Any]
+    name: str
+    why: str
+
+
+@checks.named
+def fit(  # noqa: PLR0913
+    table: Any,
+    graph: Any,
+    *,
+    target: Hashable,
+    node: Hashable,
+    features: Sequence[Hashable] | None = None,
+    weights: Hashable | None = None,
+    loss: Any = None,
+    penalty: Any = None,
+    strengths: Sequence[float] | None = None,
+    missing: str = "error",
+    ids: str = "exact",
+    repeated: str = "error",
+    edge_weight: Hashable | None = None,
+    by: str = "sample",
+    folds: Any = 5,
+    gap: float = 1e-6,
+    seed: int = 0,
+    seconds: float | None = None,
+    jobs: int = 1,
+    progress: bool | None = None,
+) -> Fit:
+    """Fit a model at every node of a graph to a table, and say how well it predicts.
+
+    With b_i and w_i the intercept and the coefficients of node i, of features in standard deviations,
+
+        minimise    sum_r v_r l(b_i(r) + x_r'w_i(r); y_r)
+                  + strength sum_e A_e ||(b_i, w_i) - (b_j, w_j)||_2  +  1e-3 sum_i 1/2 ||w_i||^2,
+
+    r over the rows and e = (i, j) over the edges. The strength is chosen by cross-validation between two ends, "every
+    node alone" and "one model for all"; tables and predictions are in the units of the table.
+
+    Parameters
+    ----------
+    table : DataFrame of pandas or polars, UsedRows of pyarrow, or path
+        A row per sample. A file (CSV, TSV, Parquet) has its names in the first line.
+    graph : Graph, path, or whatever `Graph.of` takes
+        A file of edges has the labels of their ends in the first two columns.
+    target : column name
+    node : column name
+        The label of the node of each row. Nodes of the table that the graph lacks are fitted alone.
+    features : list of column names, optional
+        All other columns by default. Text becomes categories, a column of 0 and 1 for each value but the first; dates,
+        and text that is a name of each row, are refused by name.
+    weights : column name, optional
+        Positive weights of the rows.
+    loss : str, class or callable, optional
+        A loss by its name ("HuberLoss"), or a function of `NodeData`. By default that of the target: logistic of two
+        values, multinomial of text, Poisson of whole numbers that begin below 10, squared of other numbers.
+    penalty : Penalty, optional
+        On the difference along an edge; `L2` by default, under which neighbours may become equal.
+    strengths : sequence of float, optional
+        Those among which one is chosen; by default 20 down over three decades from where all nodes agree, and one that
+        leaves every node alone.
+    missing : {"error", "drop", "mean"}
+        What becomes of missing cells: an error with all of them; their rows are left out; or features get the mean of
+        their column (the commonest value, of a category), and rows without target, node or weight are left out.
+    ids : {"exact", "text"}
+        Whether the nodes of table and graph are compared as they are, or as text (101 is then "101"). Those of files
+        are text.
+    repeated : {"error", "sum"}
+        What becomes of an edge that stands several times.
+    edge_weight : column name, optional
+        Of a file of edges: the column of their weights, by default "weight" where there is one.
+    by : {"sample", "node"}
+        Whether samples or whole nodes are held out; see `cross_validate`.
+    folds : int, sequence or splitter
+        As in `cross_validate`; a column of times for instance, by position: ``folds=frame["year"]``.
+    gap, seed, seconds, jobs, progress
+        As in `cross_validate`.
+
+    Returns
+    -------
+    Fit
+        Printed: what was read, the held-out score beside both ends, the strength, the clusters, and what is certified.
+
+    Raises
+    ------
+    DataError
+        With everything that is wrong with the table, by its lines.
+    GraphError, TermError, ModelError
+        For a graph, a loss, a penalty or strengths that cannot be used.
+
+    Examples
+    --------
+    >>> found = gr.fit(frame, nx.path_graph(["a", "b", "c", "d"]), target="level", node="site", folds=3)
+    >>> found.solution.status
+    'certified'
+    """
+    for value, name, known in ((missing, "missing", RULES), (ids, "ids", IDS), (repeated, "repeated", REPEATED)):
+        checks.one_of(*known)(value, name)
+    text_ids = ids == "text" or isinstance(table, (str, Path)) or isinstance(graph, (str, Path))
+    rows = read(table, Columns(node, target, features, weights), missing, text_ids)
+    joining, said = graph_of(graph, text_ids, repeated, edge_weight)
+    whole, remarks = _joined(rows, joining)
+    family = _family(rows, loss)
+    problem = _problem(rows, family, whole, gr.L2() if penalty is None else penalty)
+    how: dict[str, Any] = {"scoring": SCORES.get(family.name, "loss"), "by": by, "seed": seed}
+    named = "".join(f", {name}={how[name]!r}" for name, usual in (("by", "sample"), ("seed", 0)) if how[name] != usual)
+    how |= {"gap": gap, "jobs": jobs, "progress": progress}
+    with within(seconds):
+        found = gr.cross_validate(problem, _strengths(problem) if strengths is None else list(strengths), folds, **how)
+        pooled = _pooled(rows, family, whole, folds, how)
+    found.assign()
+    return Fit(problem, found, rows, family.name, family.why, (*rows.remarks, *said, *remarks), whole, pooled, named)
+
+
+def _pooled(rows: UsedRows, family: Family, graph: gr.Graph, folds: Any, how: dict[str, Any]) -> Any:
+    """The scores of one model for all nodes, where the graph does not join them: else it is the upper end."""
+    if not graph.components().any():
+        return None
+    star = gr.Graph.from_edges([(graph.labels[0], label) for label in graph.labels[1:]])
+    one = _problem(rows, family, star, gr.L2())
+    return gr.cross_validate(one, _strengths(one)[-1:], folds, **how)
+
+
+def _problem(rows: UsedRows, family: Family, graph: gr.Graph, penalty: Any) -> gr.Problem:
+    strength = gr.Parameter(1.0, name="strength")
+    model = family.make(_data(rows)) + strength * gr.TotalVariation(graph, penalty)
+    return gr.Problem(model + RIDGE * gr.NodePenalty(gr.SquaredL2()) if rows.numbers or rows.categories else model)
+
+
+def _strengths(problem: gr.Problem) -> list[float]:
+    """Strengths down from where all nodes agree, and one that leaves every node alone."""
+    most = BEYOND * gr.strength_max(problem).upper
+    digit = 10.0 ** (math.floor(math.log10(most)) - 2)
+    top = float(f"{math.ceil(most / digit) * digit:.3g}")  # three digits, so that it can be said and typed
+    return [float(f"{top * ALONE:.3g}"), *np.geomspace(1e-3 * top, top, STRENGTHS).tolist()]
+
+
+def _data(rows: UsedRows) -> gr.NodeData:
+    """The rows as data, features of numbers in standard deviations."""
+    return gr.NodeData.from_frame(
+        rows.frame,
+        node=rows.node,
+        target=rows.target,
+        features=rows.numbers,
+        weights=rows.weights,
+        intercept=True,
+        categories=rows.categories,
+        standardise=bool(rows.numbers),
+    )
+
+
+def _joined(rows: UsedRows, graph: gr.Graph) -> tuple[gr.Graph, list[str]]:
+    """The graph with the nodes of the table that it lacks; and what is to be said of these, and of those without
+    rows."""
+    seen = list(dict.fromkeys(rows.frame[rows.node].tolist()))
+    lacking = [label for label in seen if label not in graph.index]
+    if len(lacking) == len(seen):
+        kinds = f"{type(seen[0]).__name__} ({seen[0]!r}) and {type(graph.labels[0]).__name__} ({graph.labels[0]!r})"
+        alike = {str(label) for label in seen} & {str(label) for label in graph.labels}
+        remedy = 'ids="text" compares them as text' if alike else near(str(seen[0]), list(map(str, graph.labels)))
+        raise GraphError(f"no node of the table is in the graph: their labels are {kinds}; {remedy}")
+    remarks: list[str] = []
+    if lacking:
+        few = ", ".join(map(repr, lacking[:4])) + (", ..." if len(lacking) > 4 else "")
+        s = "s" * (len(lacking) > 1)
+        remarks.append(f"{len(lacking):,} node{s} of the table not in the graph, fitted alone: {few}")
+        graph = gr.Graph((*graph.labels, *lacking), graph.tail, graph.head, graph.weight)
+    empty = len(graph.labels) - len(seen)
+    if empty:
+        remarks.append(f"{empty:,} of {len(graph.labels):,} nodes have no rows, and follow their neighbours")
+    return graph, remarks
+
+
+def _family(rows: UsedRows, asked: Any) -> Family:
+    """The loss that was asked for, or that of the target."""
+    known = declared(BASES["loss"], users=False)
+    if isinstance(asked, str) and asked not in known:
+        raise TermError(f"loss={asked!r} is no loss of graphreg; {near(asked, list(known))}")
+    if isinstance(asked, (str, type)):
+        return _of(asked if isinstance(asked, str) else asked.__name__, "as asked for")
+    return _of_target(rows) if asked is None else Family(asked, "a loss of yours", "as asked for")
+
+
+def _of_target(rows: UsedRows) -> Family:
+    y: Any = rows.frame[rows.target]
+    count, name = y.nunique(), f"{rows.target!r}"
+    if count < 2:
+        raise DataError(f"the target {name} is the same in all rows, {y.iloc[0]!r}: there is nothing to be learnt")
+    if count == 2:
+        return _of("LogisticLoss", f"since {name} has two values")
+    if y.dtype.kind not in "biuf":
+        if count > len(y) / 3:
+            raise DataError(f"the target {name} is text with {count:,} values; name one of numbers, or of classes")
+        return _of("MultinomialLoss", f"since {name} has {count} classes")
+    values = y.to_numpy(float)
+    whole = (values == np.rint(values)).all() and 0 <= values.min() < COUNTS
+    said = f'since {name} holds counts; loss="SquaredLoss" takes them for numbers'
+    return _of("PoissonLoss", said) if whole else _of("SquaredLoss", f"since {name} holds numbers")
+
+
+def _of(name: str, why: str) -> Family:
+    return Family(lambda data: getattr(gr, name)(data, scale="sum"), name, why)

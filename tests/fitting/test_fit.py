@@ -1,0 +1,165 @@
+"""`gr.fit`: what it chooses and says is what public verbs give, and it predicts as well as the better of both ends."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+
+import graphreg as gr
+from graphreg.errors import DataError, GraphError, TermError
+
+NODES = [f"n{k}" for k in range(8)]
+PATH = nx.path_graph(NODES)
+
+
+def incomes(n=12, seed=0, change=1.2):
+    """Two halves of a path whose slopes in dollars differ."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"node": np.repeat(NODES, n)})
+    frame["income"] = rng.normal(45_000, 12_000, len(frame))
+    frame["soil"] = rng.choice(["clay", "loam", "sand"], len(frame))
+    slope = np.where(frame["node"].isin(NODES[4:]), 0.8 - change, 0.8)
+    frame["y"] = 5e4 + slope * (frame["income"] - 45_000) + 3e3 * rng.normal(size=len(frame))
+    return frame
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return gr.fit(incomes(), PATH, target="y", node="node", folds=3)
+
+
+def test_the_graph_beats_both_ends_in_raw_units(fitted):
+    scores = fitted.scores["mse"]
+    assert scores["this fit"] < 0.9 * scores["every node alone"] < 0.5 * scores["one model for all"]
+    assert fitted.solution.status == "certified"
+    assert fitted.problem.form.samples[0].loss.data.standardised is not None
+
+
+def test_the_scores_are_those_of_cross_validation_and_the_ends_what_they_are_called(fitted):
+    data, frame = fitted.problem.form.samples[0].loss.data, incomes()
+    each = np.zeros(len(frame))
+    for fold in fitted.validation.folds.each:
+        train = np.setdiff1d(np.arange(len(frame)), fold.test)
+        pooled = np.linalg.lstsq(data.X[train], data.y[train], rcond=None)[0]
+        each[fold.test] = (data.X[fold.test] @ pooled - data.y[fold.test]) ** 2
+    assert fitted.scores["mse"]["one model for all"] == pytest.approx(each.mean(), rel=1e-3)
+    for fold in fitted.validation.folds.each:
+        for label in NODES:
+            here = (frame["node"] == label).to_numpy()
+            train = np.setdiff1d(np.flatnonzero(here), fold.test)
+            test = np.intersect1d(np.flatnonzero(here), fold.test)
+            alone = np.linalg.solve(
+                data.X[train].T @ data.X[train] + np.diag([0.0, *[1e-3] * (data.n_features - 1)]),
+                data.X[train].T @ data.y[train],
+            )
+            each[test] = (data.X[test] @ alone - data.y[test]) ** 2
+    assert fitted.scores["mse"]["every node alone"] == pytest.approx(each.mean(), rel=1e-2)
+
+
+def test_the_code_does_the_same(fitted):
+    names = {"frame": fitted.rows.frame, "graph": fitted.graph}
+    exec(fitted.code(), names)
+    assert names["found"].best == fitted.validation.best
+    assert names["solution"].objective == fitted.solution.objective
+
+
+def test_what_is_printed(fitted):
+    said = str(fitted)
+    for part in ("96 rows; a graph of 8 nodes and 7 edges", "SquaredLoss, since 'y' holds numbers", "mse, the smaller"):
+        assert part in said
+    assert f"{fitted.strength:.4g}, the best of 21 by 3 folds" in said
+    assert "says nothing of the units" in " ".join(said.split())
+    assert max(map(len, said.splitlines())) <= 120
+    assert "held-out" in fitted._repr_html_()
+
+
+def test_tables_and_predictions_are_in_the_units_of_the_table(fitted):
+    frame, table = incomes(), fitted.table()
+    at = table.loc[frame["node"]].reset_index()
+    by_hand = at["intercept"] + at["income"] * frame["income"]
+    by_hand += at["soil[loam]"] * (frame["soil"] == "loam") + at["soil[sand]"] * (frame["soil"] == "sand")
+    assert fitted.predict(frame.drop(columns="y")).to_numpy() == pytest.approx(by_hand.to_numpy(), rel=1e-9)
+    assert table.loc["n0", "income"] == pytest.approx(0.8, abs=0.2)
+
+
+def test_pictures_and_pages(fitted, tmp_path):
+    figure = fitted.plot()
+    assert figure.axes[0].get_title() == "3-fold cross-validation"
+    fitted.report(tmp_path / "fit.html")
+    assert (tmp_path / "fit.html").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("target", "loss", "score"),
+    [
+        (lambda f: f["y"], "SquaredLoss", "mse"),
+        (lambda f: f["y"] > f["y"].mean(), "LogisticLoss", "log_loss"),
+        (lambda f: np.where(f["y"] > f["y"].mean(), "rich", "poor"), "LogisticLoss", "log_loss"),
+        (
+            lambda f: np.where(f["y"] > 60_000, "high", np.where(f["y"] > 45_000, "mid", "low")),
+            "MultinomialLoss",
+            "log_loss",
+        ),
+        (lambda f: (f["y"] / 1e4).round().astype(int).clip(0), "PoissonLoss", "deviance"),
+        (lambda f: f["y"].round().astype(int), "SquaredLoss", "mse"),
+    ],
+)
+def test_the_loss_follows_from_the_target(target, loss, score):
+    frame = incomes()
+    frame["y"] = target(frame)
+    found = gr.fit(frame, PATH, target="y", node="node", folds=2, strengths=[0.5, 5.0], features=["income"])
+    assert (found.loss, found.validation.scorer.name) == (loss, score)
+    assert found.solution.status == "certified"
+    if frame["y"].dtype.kind not in "biuf" and loss == "LogisticLoss":
+        assert set(found.predict(frame, "class")) <= {"rich", "poor"}
+        right = (found.predict(frame, "class").to_numpy() == frame["y"].to_numpy()).mean()
+        assert right > 0.8
+        assert "1 for 'rich' and 0 for 'poor'" in str(found)
+
+
+def test_a_loss_and_a_penalty_of_ones_own():
+    found = gr.fit(
+        incomes(), PATH, target="y", node="node", loss="HuberLoss", penalty=gr.L1(), strengths=[1e-3], folds=2
+    )
+    assert (found.loss, found.validation.scorer.name) == ("HuberLoss", "loss")
+    assert "gr.TotalVariation(graph, gr.L1())" in found.code()
+    with pytest.raises(TermError, match="did you mean 'HuberLoss'"):
+        gr.fit(incomes(), PATH, target="y", node="node", loss="HubberLoss")
+
+
+def test_parts_that_no_edge_joins_may_have_one_model():
+    """Every node has the same law, and half of them no edges: one model for all predicts best, and is taken."""
+    frame = incomes(n=6, change=0.0)
+    found = gr.fit(frame, nx.path_graph(NODES[:4]), target="y", node="node", folds=3)
+    assert found.takes_all
+    assert found.strength == float("inf")
+    assert found.scores["mse"]["this fit"] == found.scores["mse"]["one model for all"]
+    assert found.solution.clusters().count == 1
+    assert "4 nodes of the table not in the graph, fitted alone: 'n4', 'n5', 'n6', 'n7'" in str(found)
+
+
+def test_nodes_without_rows_follow_their_neighbours_or_are_refused():
+    frame = incomes()
+    graph = nx.path_graph([*NODES, "beyond"])
+    graph.add_node("island")
+    found = gr.fit(frame, graph, target="y", node="node", folds=2, strengths=[1e4])
+    new = frame[:2].assign(node="beyond")
+    assert not found.takes_all
+    assert found.predict(new).tolist() == pytest.approx(found.predict(frame[:2].assign(node="n7")).tolist())
+    with pytest.raises(DataError, match="nothing was fitted at the node 'island'"):
+        found.predict(frame[:2].assign(node="island"))
+    assert "2 of 10 nodes have no rows" in str(found)
+    with pytest.raises(DataError, match="'mars', which is not a node"):
+        found.predict(frame[:2].assign(node="mars"))
+
+
+def test_labels_of_other_types_are_matched_on_demand():
+    frame = incomes().assign(node=np.repeat(range(8), 12))
+    edges = [(str(k), str(k + 1)) for k in range(7)]
+    with pytest.raises(GraphError, match=r"int \(0\) and str \('0'\); ids=\"text\" compares"):
+        gr.fit(frame, edges, target="y", node="node")
+    found = gr.fit(frame, edges, target="y", node="node", ids="text", strengths=[1e4], folds=2)
+    assert found.graph.labels == tuple("01234567")
+    assert len(found.predict(frame)) == 96

@@ -1,0 +1,136 @@
+"""Tables as people have them: all complaints at once by the lines of the file, missing cells by a rule."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import graphreg as gr
+from graphreg.errors import DataError, GraphError, ModelError
+
+HOW = {"target": "y", "node": "region", "folds": 2, "strengths": [1.0]}
+
+
+@pytest.fixture
+def frame():
+    rng = np.random.default_rng(0)
+    out = pd.DataFrame({"region": np.repeat([101, 102, 103], 8), "age": rng.normal(50, 9, 24).round(1)})
+    return out.assign(own=rng.choice(["own", "rent"], 24), y=out["age"] + rng.normal(size=24))
+
+
+@pytest.fixture
+def edges(tmp_path):
+    path = tmp_path / "edges.csv"
+    path.write_text("from,to\n101,102\n102,103\n")
+    return path
+
+
+def write(frame, tmp_path):
+    path = tmp_path / "table.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_all_that_is_wrong_is_said_at_once_by_the_lines_of_the_file(frame, edges, tmp_path):
+    frame = frame.astype(object)
+    frame["seen"] = pd.date_range("2024-03-01", periods=24).astype(str)
+    frame["name"] = [f"patient {k}" for k in range(40, 64)]
+    frame["cost"] = [str(k) for k in range(24)]
+    frame.loc[4, "cost"] = "unknown"
+    frame.loc[[2, 7], "age"] = np.nan
+    frame.loc[11, "region"] = np.nan
+    with pytest.raises(DataError) as caught:
+        gr.fit(write(frame, tmp_path), edges, **HOW)
+    said = str(caught.value).splitlines()
+    assert said[0] == "table.csv cannot be used as it is:"
+    parts = (
+        "'seen' holds dates",
+        "'name' holds text with 24 different values",
+        "'cost' holds numbers, but line 6 'unknown'",
+        "'region' is missing in line 13",
+        '\'age\' is missing in lines 4, 9; use missing="drop" or missing="mean"',
+    )
+    assert len(said) == len(parts) + 1
+    assert all(any(part in line for line in said) for part in parts)
+    for k, row in ((4, "unknown"), (11, "")):  # the lines that an editor shows
+        assert row in (tmp_path / "table.csv").read_text().splitlines()[k + 1]
+
+
+def test_rows_of_a_frame_are_counted_from_0(frame):
+    frame.loc[5, "age"] = np.inf
+    with pytest.raises(DataError, match="'age' is infinite in row 5"):
+        gr.fit(frame, [(101, 102), (102, 103)], **HOW)
+
+
+def test_missing_cells(frame, edges, tmp_path):
+    frame.loc[[1, 9], "age"] = np.nan
+    frame.loc[3, "own"] = None
+    frame.loc[20, "y"] = np.nan
+    path = write(frame, tmp_path)
+    dropped = gr.fit(path, edges, missing="drop", **HOW)
+    assert len(dropped.rows.frame) == 20
+    assert "4 of 24 rows have missing cells, and were left out" in dropped.remarks
+    filled = gr.fit(path, edges, missing="mean", **HOW)
+    assert len(filled.rows.frame) == 23
+    assert filled.rows.frame["age"][1] == pytest.approx(frame["age"].mean())
+    assert filled.rows.frame["own"][3] == frame["own"].mode()[0]
+    assert "2 of 'age', 1 of 'own'" in filled.remarks[0]
+    new = pd.DataFrame({"region": ["101"], "age": [np.nan], "own": ["own"]})
+    known = new.assign(age=frame["age"].mean())
+    assert filled.predict(new).tolist() == pytest.approx(filled.predict(known).tolist())
+    with pytest.raises(ModelError, match="missing must be one of"):
+        gr.fit(path, edges, missing="skip", **HOW)
+
+
+def test_columns_are_sorted_out(frame, edges, tmp_path):
+    frame = frame.assign(same=1.0, member=np.arange(24) % 2 == 0, code=np.tile(["1", "2", "3"], 8))
+    found = gr.fit(write(frame, tmp_path), edges, **HOW)
+    assert found.rows.numbers == ("age", "member", "code")
+    assert found.rows.categories == ("own",)
+    assert "the feature 'same' is the same in all rows, and was left out" in found.remarks
+    assert list(found.table().columns) == ["intercept", "age", "member", "code", "own[rent]"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"target": "z"}, r"no column 'z'"),
+        ({"node": "regoin"}, "did you mean 'region'"),
+        ({"features": ["age", "y"]}, "'y' is a feature and also"),
+        ({"features": ["agee"]}, "did you mean 'age'"),
+    ],
+)
+def test_names_that_are_none(frame, edges, tmp_path, change, said):
+    with pytest.raises(DataError, match=said):
+        gr.fit(write(frame, tmp_path), edges, **{**HOW, **change})
+
+
+def test_files_of_edges(frame, tmp_path):
+    table, path = write(frame, tmp_path), tmp_path / "edges.csv"
+    path.write_text("a,b,weight\n101,102,2\n102,101,1\n102,103,0.5\n")
+    with pytest.raises(GraphError, match=r"'102' - '101' appears twice|'101' - '102' appears twice"):
+        gr.fit(table, path, **HOW)
+    found = gr.fit(table, path, repeated="sum", **HOW)
+    assert found.graph.weight.tolist() == [3.0, 0.5]
+    path.write_text("a,b,km\n101,102,2\n")
+    assert "edges.csv: 'km' not used; edge_weight= takes a column for weights" in gr.fit(table, path, **HOW).remarks
+    assert gr.fit(table, path, edge_weight="km", **HOW).graph.weight.tolist() == [2.0]
+    with pytest.raises(DataError, match="'a', 'b', 'km'; a file of edges"):
+        gr.fit(table, path, edge_weight="miles", **HOW)
+    with pytest.raises(DataError, match="this graph has its weights"):
+        gr.fit(table, [("101", "102")], edge_weight="km", **HOW)
+    path.write_text("a,b,weight\n101,102,2\n102,,1\n102,103,far\n")
+    with pytest.raises(DataError, match="in lines 3, 4"):
+        gr.fit(table, path, **HOW)
+    with pytest.raises(DataError, match="there is no file"):
+        gr.fit(table, tmp_path / "none.csv", **HOW)
+
+
+def test_nothing_to_learn(frame):
+    with pytest.raises(DataError, match="the target 'y' is the same in all rows"):
+        gr.fit(frame.assign(y=1.0), [(101, 102)], **HOW)
+    with pytest.raises(DataError, match="no row of the table is left"):
+        gr.fit(frame.assign(age=np.nan, y=np.nan), [(101, 102)], features=["own"], missing="drop", **HOW)
+    with pytest.raises(DataError, match="a table is a frame"):
+        gr.fit([1, 2], [(101, 102)], **HOW)
