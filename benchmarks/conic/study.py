@@ -27,7 +27,7 @@ SOLVERS = {  # by what they are called in tables: the solver, and its tolerance 
 }
 ROUNDS = {"SCS": {"max_iters": 100_000}, "OSQP": {"max_iter": 100_000}}
 NOT_TAKEN = "not taken"  # by this solver
-SECONDS = 60
+SECONDS = 20
 CLOSED_FORM = 1e-12  # relative: what closed forms in doubles may miss
 
 

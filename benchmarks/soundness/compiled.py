@@ -79,8 +79,9 @@ def counted(rows: Sequence[dict[str, Any]]) -> list[str]:
         ours, theirs = (high - low for low, high in (row["ours"], row["theirs"]))
         ratios += [theirs / ours] if ours > 0 else []
     statuses = Counter(row["conic"] for row in rows)
+    apart = sum(bool(row["false"]) for row in rows)
     lines = [
-        f"{len(rows)} problems, {len(both)} with two certificates, of which all meet but for {sum(bool(row['false']) for row in rows)}",
+        f"{len(rows)} problems, {len(both)} with two certificates, of which {apart} do not meet",
         "compiled: " + ", ".join(f"{n} {what or 'raised'}" for what, n in statuses.most_common()),
     ]
     if ratios:

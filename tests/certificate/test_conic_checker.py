@@ -299,6 +299,23 @@ CHANGES = {
 }
 
 
+def test_entries_stand_once_and_in_order():
+    """Where what is left is the same matrix, that is what is looked at."""
+    claim, A = bound("upper", 9, point(1, 0, 0, 1, 0)), LP["A"]
+    last = [[-1, 1, "-1"], *A[:3]]
+    for changed in (
+        [A[0], *A],
+        [A[1], A[0], *A[2:]],
+        [*A, A[3]],
+        last,
+        [[0, -1, "-1"], A[0], *A[2:]],
+        [*A, [2, 0, "0"]],
+    ):
+        assert not proves(proof(LP | {"A": changed}, claim))
+    same = LP | {"P": [[0, 0, "1"], [0, 0, "1"]]}
+    assert not proves(proof(same, claim))
+
+
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in CHANGES.items() for value in values])
 def test_the_statement_is_read_strictly(name, value):
     for claim in (bound("upper", 9, point(1, 0, 0, 1, 0)), bound("upper", 9, point(1, 0, 1, 0, 0))):
