@@ -6,9 +6,9 @@ Exit code 1 where one of them is not argued in ``benchmarks/mutants.md``, or whe
 each file as many are tried as are gone through, the same for everybody; ``--most`` draws more.
 
 A change: another comparison, sign, operation or name; a constant one more or one less; a condition turned round; a
-comparison, a part of an `and` or `or`, or a call left out. In the kernel and the conic verifier also: a float 16 times as
-large or as small, the branches of a `where` exchanged, a magnitude left out. What is said where something is refused is not changed: all
-that follows the condition of a `need`, and what is raised.
+comparison, a part of an `and` or `or`, or a call left out. In the kernel and the conic verifier also: a float 16 times
+as large or as small, the branches of a `where` exchanged, a magnitude left out. What is said where something is refused
+is not changed: all that follows the condition of a `need`, and what is raised.
 
 The tests are collected once. Each change is tried in a process of its own, forked from that: its functions and methods
 get the code of the changed file, until a test fails.

@@ -24,25 +24,32 @@ def main() -> int:
     parser.add_argument("--only", default="", help="problems whose names have this in them")
     parser.add_argument("--optima", type=int, default=200, help="problems with optima that are known exactly")
     parser.add_argument("--garbage", type=int, default=300, help="answers that are none")
-    parser.add_argument("--out", type=Path, default=Path("out/conic.json"), help="file with all rows")
+    parser.add_argument("--out", type=Path, default=Path("out/conic.jsonl"), help="file with all rows, as they come")
+    parser.add_argument("--read", nargs="+", type=Path, help="tables of the rows in such files, nothing is solved")
     args = parser.parse_args()
-    rows = [
-        {"seed": seed, **as_dict(examine(case, solver))}
-        for seed in range(*args.seeds)
-        for case in tqdm(cases(seed).values(), unit=" problems", disable=None)
-        if args.only in case.name
-        for solver in args.solvers
-    ]
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+    files = args.read or [_solved(args)]
+    rows = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
     by_seed = [[row for row in rows if row["seed"] == seed] for seed in range(*args.seeds)]
     false = [f"{row['name']} by {row['solver']}: {row['wrong']}" for row in rows if row["wrong"]]
     false += [f"{name}: bounds by two solvers contradict each other" for some in by_seed for name in disjoint(some)]
     if rows:
         print("\n\n".join([certified(rows, args.solvers), refusals(rows), right(by_seed, args.solvers)]))
-    false += oracles.report(args.optima, args.garbage)
+    if not args.read:
+        false += oracles.report(args.optima, args.garbage)
     print(f"\nFALSE: {len(false)}", *false, sep="\n  ")
     return int(bool(false))
+
+
+def _solved(args: argparse.Namespace) -> Path:
+    """The file with a row of each problem and solver."""
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    with args.out.open("w", encoding="utf-8") as file:
+        for seed in range(*args.seeds):
+            for case in tqdm(cases(seed).values(), unit=" problems", disable=None):
+                for solver in args.solvers if args.only in case.name else ():
+                    file.write(json.dumps({"seed": seed, **as_dict(examine(case, solver))}) + "\n")
+                    file.flush()
+    return args.out
 
 
 def certified(rows: list[dict[str, Any]], solvers: list[str]) -> str:

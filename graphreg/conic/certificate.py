@@ -122,7 +122,7 @@ class ConicCertificate(Shown):
         """
         from .prove import prove
 
-        return prove(self, path, force=force)
+        return prove(self.programme, self.offset, self.sign, self.evidence, path, force)
 
     def _bounds(self) -> str:
         if self.status == "certified":

@@ -19,7 +19,6 @@ from ..certificate.proof import lines, text
 from ..errors import ProofError
 from ..verify import CONIC, EQUATIONS, FIELDS, Conic, NotProvedError, rational, spell
 from . import programme
-from .certificate import ConicCertificate
 from .programme import Programme
 from .verify import Reached
 
@@ -64,13 +63,15 @@ def _entries(M: Any) -> list[list[Any]]:
     return [list(each) for each in zip(rows.tolist(), M.indices.tolist(), _doubles(M.data), strict=True)]
 
 
-def prove(certificate: ConicCertificate, path: str | Path, *, force: bool = False) -> ProvedProblem:
+def prove(
+    p: Programme, offset: float, sign: float, evidence: Mapping[str, Reached], path: str | Path, force: bool
+) -> ProvedProblem:
     """Write a proof of what a certificate says; see `ConicCertificate.prove`."""
     place = own_place(path, "proof", ProofError, b"" if force else CONIC.encode())
     verify.begin()
-    problem = statement(certificate.programme, certificate.offset, certificate.sign < 0.0)
+    problem = statement(p, offset, sign < 0.0)
     judge = Conic({"format": CONIC, "problem": problem, "claims": []})
-    written = _Writer(certificate.programme, judge, certificate.evidence)
+    written = _Writer(p, judge, evidence)
     claims = written.claims()
     if not claims:
         raise ProofError("nothing is proved of this problem, so that there is nothing to write")
