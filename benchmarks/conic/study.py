@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from math import inf, isfinite
@@ -27,7 +27,8 @@ SOLVERS = {  # by what they are called in tables: the solver, and its tolerance 
 }
 ROUNDS = {"SCS": {"max_iters": 100_000}, "OSQP": {"max_iter": 100_000}}
 NOT_TAKEN = "not taken"  # by this solver
-SECONDS = 20
+RAISED = "RAISED"  # by us: an exception, or the time was up
+SECONDS = 30  # of a processor
 CLOSED_FORM = 1e-12  # relative: what closed forms in doubles may miss
 
 
@@ -55,7 +56,7 @@ class Row:
     @property
     def settled(self) -> bool:
         """True where what is right is proved; of problems without a finite proof, where nothing else is."""
-        if self.wrong or self.status in ("", NOT_TAKEN):
+        if self.wrong or self.status in ("", NOT_TAKEN) or self.message.startswith(RAISED):
             return False
         proved = self.status == ("certified" if self.right == BOUNDS else self.right)
         return proved or (bool(self.hard) and self.status in ("one side only", "refused"))
@@ -76,7 +77,8 @@ def examine(case: Case, name: str) -> Row:
                 began = time.process_time()
                 case.problem.solve(solver, **options(solver, tolerance))
                 row.solving = time.process_time() - began
-                value, row.own_status = case.problem.value, case.problem.status
+                value: Any = case.problem.value
+                row.own_status = case.problem.status
                 row.own = None if value is None or not isfinite(value) else float(value)
         except Exception as error:  # noqa: BLE001  (solvers raise what they like)
             row.own_status = f"{type(error).__name__}: {error}"[:200]
@@ -87,7 +89,7 @@ def examine(case: Case, name: str) -> Row:
         except gr.errors.SolverError as error:
             row.status, row.message = NOT_TAKEN, str(error)[:200]
         except Exception as error:  # noqa: BLE001  (it is to be listed, and not to end the study)
-            row.status, row.message = "refused", f"RAISED {type(error).__name__}: {error}"[:300]
+            row.status, row.message = "refused", f"{RAISED} {type(error).__name__}: {error}"[:300]
         else:
             row.status, row.message, row.gap = found.status, found.message, found.relative_gap
             row.lower, row.upper = found.lower, found.upper
@@ -129,16 +131,16 @@ def as_dict(row: Row) -> dict[str, Any]:
 
 
 @contextmanager
-def at_most(seconds: int) -> Iterator[None]:
-    """Raise TimeoutError when the block takes longer."""
+def at_most(seconds: int) -> Generator[None]:
+    """Raise TimeoutError when the block takes longer, by the processor's time."""
 
     def ring(*_: Any) -> None:
         raise TimeoutError(f"took longer than {seconds} s")
 
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.alarm(seconds)
+    before = signal.signal(signal.SIGPROF, ring)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import cvxpy as cp
 import numpy as np
 
-from .cases import INFEASIBLE, STORED, UNBOUNDED, Cases, Data, least, most
+from .cases import BOUNDS, INFEASIBLE, STORED, UNBOUNDED, Array, Cases, Data, least, most
 
 BOUNDARY = "all multipliers lie on the boundary of a cone, or there is none"
 
@@ -25,8 +27,8 @@ def infeasible(d: Data) -> Cases:
     p, q = d.r.random(6), d.r.random(8)
     Q, cost = cp.Variable((6, 8), nonneg=True), d.r.integers(1, 20, (6, 8)).astype(float)
     sums = [cp.sum(Q, axis=1) == p / p.sum(), cp.sum(Q, axis=0) == q / q.sum()]
-    exactly = float(sum(map(_fraction, p / p.sum())) - sum(map(_fraction, q / q.sum())))
-    yield least("transport, probabilities", cp.sum(cp.multiply(cost, Q)), sums, right=STORED if exactly else "bounds")
+    differs = _exactly(p / p.sum()) != _exactly(q / q.sum())
+    yield least("transport, probabilities", cp.sum(cp.multiply(cost, Q)), sums, right=STORED if differs else BOUNDS)
     three = [t[0] + t[1] == 0.1, t[1] + t[2] == 0.2, t[0] + 2 * t[1] + t[2] == 0.3]
     yield least("three equalities", cp.sum_squares(t), three, right=STORED)
     thirds = [cp.sum(t) == 1, t[0] == 1 / 3, t[1] == 1 / 3, t[2] == 1 / 3]
@@ -36,10 +38,9 @@ def infeasible(d: Data) -> Cases:
     yield least("weakly infeasible", cp.sum(x), weak, right=INFEASIBLE, hard=hard)
 
 
-def _fraction(x: float) -> object:
-    from fractions import Fraction
-
-    return Fraction(float(x))
+def _exactly(x: Array) -> Fraction:
+    """The sum of doubles."""
+    return sum(map(Fraction, x.tolist()), Fraction(0))
 
 
 def unbounded(d: Data) -> Cases:

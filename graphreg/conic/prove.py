@@ -77,7 +77,8 @@ def prove(
         raise ProofError("nothing is proved of this problem, so that there is nothing to write")
     put(place, lines({"format": CONIC, "problem": problem, "claims": claims}).encode("ascii"), "proof", ProofError)
     ends = (None if x is None else Fraction(int(x.numerator), int(x.denominator)) for x in (judge.low, judge.high))
-    return ProvedProblem(Path(path), judge.hash, *ends, tuple(written.said))
+    low, high = ends
+    return ProvedProblem(Path(path), judge.hash, low, high, tuple(written.said))
 
 
 class _Writer:
@@ -85,7 +86,7 @@ class _Writer:
 
     def __init__(self, p: Programme, judge: Conic, evidence: Mapping[str, Reached]) -> None:
         self.p, self.judge, self.evidence, self.said = p, judge, evidence, list[str]()
-        n, m = p.A.shape[::-1]
+        n, m = len(p.q), len(p.b)
         slacks = np.r_[np.arange(n), n + p.in_cones]
         self.systems = {  # with the places of its rows and columns in the file, and how many columns there are
             "primal": (programme.primal(p), np.arange(m), slacks, n + m),
@@ -132,11 +133,7 @@ class _Writer:
         y[columns] = given.high
         last = np.column_stack([rows[given.rows], columns[given.columns]])[::-1].tolist()
         for room in (given.weight, given.weight * np.abs(given.high)):
-            order = (
-                qr((core @ sp.diags_array(room)).toarray(), mode="r", pivoting=True)[1]
-                if len(given.core)
-                else given.core
-            )
+            order = _pivots((core @ sp.diags_array(room)).toarray()) if len(given.core) else given.core
             chosen = columns[order[: len(given.core)]].tolist()
             yield {"y": _doubles(y), "rows": rows[given.core].tolist(), "columns": chosen, "last": last}
 
@@ -145,11 +142,17 @@ class _Writer:
         given, A = self.evidence["dependent"].proposal, self.p.A
         for row, witness in zip(given.left.tolist(), given.witness, strict=True):
             others = sorted(witness or ())
-            order = qr(A[others].toarray(), mode="r", pivoting=True)[1] if others else np.zeros(0, dtype=int)
+            order = _pivots(A[others].toarray()) if others else np.zeros(0, dtype=int)
             for one in (1.0, -1.0):
                 y = np.zeros(len(self.p.b))
                 y[row] = one
                 yield {"y": _doubles(y), "rows": order[: len(others)].tolist(), "columns": others, "last": []}
+
+
+def _pivots(M: Any) -> Any:
+    """The columns of a matrix, those first that depend least on others."""
+    factors: Any = qr(M, mode="r", pivoting=True)
+    return factors[1]
 
 
 def _rounded(x: Any, down: bool) -> Any:
