@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -135,6 +136,9 @@ NOTHING = Answer(np.zeros(0), np.zeros(0), "none")
 
 def solve(stored: Canonical, solver: str, options: Mapping[str, Any]) -> Answer:
     """Solve by one of `SOLVERS`, and leave the answer in the problem."""
+    from cvxpy import error as theirs
+    from cvxpy.settings import SOLUTION_PRESENT
+
     from ..base.lazy import cp
 
     if solver not in SOLVERS:
@@ -147,17 +151,17 @@ def solve(stored: Canonical, solver: str, options: Mapping[str, Any]) -> Answer:
     else:
         try:
             data, chain, inverse = problem.get_problem_data(solver, solver_opts=dict(OPTIONS))
-        except (cp.error.SolverError, cp.error.DCPError) as error:
+        except (theirs.SolverError, theirs.DCPError) as error:
             raise SolverError(f"{solver} does not take this problem: {error}") from error
     raw = chain.solve_via_data(problem, data, solver_opts=options)
     try:
         problem.unpack_results(raw, chain, inverse)
         status = str(problem.status)
-    except cp.error.SolverError:
+    except theirs.SolverError:
         status = "solver_error"
     x, z = _raw(solver, raw, data["dims"])
     fits = x.shape == stored.programme.q.shape and z.shape == stored.programme.b.shape
-    if status not in cp.settings.SOLUTION_PRESENT or not fits or not _same(stored, data):
+    if status not in SOLUTION_PRESENT or not fits or not _same(stored, data):
         return NOTHING
     return Answer(x, z)
 
@@ -194,8 +198,7 @@ def _upper_triangles(z: Array, dims: Any) -> Array:
 
 def helped(p: Programme, feasible: bool = False, tolerance: float | None = None) -> Answer:
     """What Clarabel says of a programme, or of its constraints alone; less exactly where a tolerance is given."""
-    import clarabel
-
+    clarabel: Any = import_module("clarabel")
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     if tolerance is not None:

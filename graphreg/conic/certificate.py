@@ -86,7 +86,7 @@ class ConicCertificate(Shown):
         --------
         >>> import cvxpy
         >>> x = cvxpy.Variable(2, name="x")
-        >>> graphreg.certify(cvxpy.Problem(cvxpy.Minimize(cvxpy.norm1(x - 1)), [x <= 0])).holds(1e-6)
+        >>> gr.certify(cvxpy.Problem(cvxpy.Minimize(cvxpy.norm1(x - 1)), [x <= 0])).holds(1e-6)
         True
         """
         return self.relative_gap <= gap

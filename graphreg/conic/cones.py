@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..terms import Array
-from .programme import Block
+from .programme import Block, Sparse
 
 WIDTH = 2.83  # just more than two square roots of two: a ball of 1 / WIDTH about the axis fits into a second-order cone
 CENTRE = (-1.051383, 0.556409, 1.258967)  # where the barrier of the exponential cone and its gradient meet
@@ -81,7 +81,7 @@ def held(y: Array, blocks: Sequence[Block], below: float) -> Array:
     return out
 
 
-def scaling(y: Array, blocks: Sequence[Block], dual: bool) -> sp.csr_array | None:
+def scaling(y: Array, blocks: Sequence[Block], dual: bool) -> Sparse | None:
     """T such that y + T v stays inside where each block of v is at most 1 long; None where y is not inside.
 
     Lines are scaled by themselves, second-order cones by P(p) / WIDTH with p p = y, matrices by V -> F V F' / 2 with

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..terms import Array
 
-KINDS = ("zero", "nonneg", "soc", "psd", "exp", "pow")
+Sparse = Any  # an array of scipy.sparse, whose types know no shapes
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,9 @@ class Programme:
     """The data of a conic programme, as stored: P (n, n) symmetric, q (n,), A (m, n), b (m,), and the cones of the m
     rows."""
 
-    P: sp.csr_array
+    P: Sparse
     q: Array
-    A: sp.csr_array
+    A: Sparse
     b: Array
     blocks: tuple[Block, ...]
 
@@ -68,7 +69,7 @@ class Programme:
 class System:
     """M y = c, y in a product of cones: of the dual cones where ``dual``."""
 
-    M: sp.csr_array
+    M: Sparse
     c: Array
     blocks: tuple[Block, ...]
     dual: bool
@@ -78,7 +79,7 @@ def _free(start: int, count: int) -> tuple[Block, ...]:
     return (Block("free", slice(start, start + count)),) if count else ()
 
 
-def _slacks(p: Programme, after: int) -> tuple[sp.csr_array, tuple[Block, ...]]:
+def _slacks(p: Programme, after: int) -> tuple[Sparse, tuple[Block, ...]]:
     rows, k = p.in_cones, len(p.in_cones)
     E = sp.csr_array((np.ones(k), (rows, np.arange(k))), shape=(len(p.b), k))
     shift = after - (len(p.b) - k)
@@ -89,7 +90,7 @@ def _prices(p: Programme) -> tuple[Block, ...]:
     return tuple(replace(b, kind="free") if b.kind == "zero" else b for b in p.blocks)
 
 
-def _stack(rows: Sequence[Sequence[sp.csr_array | None]]) -> sp.csr_array:
+def _stack(rows: Sequence[Sequence[sp.csr_array | None]]) -> Sparse:
     M = sp.csr_array(sp.block_array([list(row) for row in rows]))
     M.sum_duplicates()
     M.eliminate_zeros()

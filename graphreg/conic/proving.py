@@ -79,7 +79,7 @@ def certify(problem: Any, *, solver: str | None = None, gap: float = 1e-6, **opt
     --------
     >>> import cvxpy
     >>> x = cvxpy.Variable(2, name="x")
-    >>> found = graphreg.certify(cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(x)), [x >= 1]))
+    >>> found = gr.certify(cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(x)), [x >= 1]))
     >>> found.status, bool(found.lower <= 2 <= found.upper)
     ('certified', True)
     """

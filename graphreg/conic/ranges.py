@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from ..certificate import DUST, EPS, MORE, upwards
 from ..terms import Array
-from .programme import Programme
+from .programme import Programme, Sparse
 
 ROUNDS = 12
 ROOT = 1.42  # more than the square root of two
@@ -40,18 +40,18 @@ def _objective(p: Programme, upper: float) -> tuple[Array, float]:
     d = p.P.diagonal()
     alone = (d > 0.0) & (np.diff(p.P.indptr) == 1)
     most = p.q[alone] ** 2 / d[alone] / 2.0
-    rest = upwards(most.sum(), len(most) + 4)
+    rest = float(upwards(most.sum(), len(most) + 4))
     return np.where(alone, 0.0, p.q), (upper + rest) + 2 * EPS * (abs(upper) + rest) + DUST
 
 
-def _products(G: sp.csr_array, lower: Array, higher: Array) -> Array:
+def _products(G: Sparse, lower: Array, higher: Array) -> Array:
     """Not more than G_ij x_j, entry by entry."""
     with np.errstate(invalid="ignore"):
         low = np.where(G.data > 0.0, G.data * lower[G.indices], G.data * higher[G.indices])
         return low - EPS * np.abs(low) - DUST
 
 
-def _sums(A: sp.csr_array, lower: Array, higher: Array) -> Array:
+def _sums(A: Sparse, lower: Array, higher: Array) -> Array:
     """Not more than A x."""
     low, place = _products(A, lower, higher), np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
     size = np.bincount(place, np.abs(low), A.shape[0])
@@ -85,7 +85,7 @@ def _slacks(p: Programme, image: Array) -> tuple[Array, Array]:
     return least, most
 
 
-def _narrowed(G: sp.csr_array, right: Array, lower: Array, higher: Array) -> tuple[Array, Array]:
+def _narrowed(G: Sparse, right: Array, lower: Array, higher: Array) -> tuple[Array, Array]:
     """The ranges that G x <= right leaves of these."""
     place, count = np.repeat(np.arange(G.shape[0]), np.diff(G.indptr)), np.diff(G.indptr)
     low = _products(G, lower, higher)

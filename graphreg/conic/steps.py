@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,7 +15,7 @@ from qdldl import Solver
 from ..certificate import RefusedError
 from ..terms import Array
 from .cones import held, inward, projected, scaling
-from .programme import System
+from .programme import Sparse, System
 from .verify import LEAST, Factor, Proposal, Reached, floor, reach, residual, squared
 
 FACES = (1e-7, 1e-5, 1e-3)  # below which, of the largest entry, parts are held at 0
@@ -25,6 +26,8 @@ TRIES = (  # how far a start is shifted inwards, and the faces on which it is he
     *((shift, face) for face in FACES for shift in (1e-9, 1e-7, 1e-5)),
 )
 SLOW = 3  # steps that do not shorten what is left by a third, after which a start is given up
+Solve = Callable[[Array], Array] | None
+
 ROUNDS = 30  # of steps from one start
 REGULAR = (1e-16, 1e-13, 1e-10)  # what is added to the equations' diagonal, of rows of length 1
 SIMPLE = 1e-3  # the least multiple of a row that is looked for where another is a sum of such
@@ -81,7 +84,7 @@ class _Steps:
             if each:
                 self.cone[block.place] = self.cone.max() + 1 + np.arange(count) // each
 
-    def step(self, y: Array, T: sp.csr_array) -> tuple[Array, float, float]:
+    def step(self, y: Array, T: Sparse) -> tuple[Array, float, float]:
         """T v, the length of the longest part of v that belongs to one cone, and that of the longest of all parts."""
         M, c, (m, n) = self.system.M, self.system.c, self.system.M.shape
         B = sp.csr_array(M @ T)
@@ -99,7 +102,7 @@ class _Steps:
         return T @ v, inner, max(inner, free)
 
 
-def _least(B: sp.csc_array) -> Callable[[Array], Array]:
+def _least(B: Sparse) -> Callable[[Array], Array]:
     """How to solve the system, with as little on its diagonal as can be: rows may follow from others."""
     for regular in REGULAR:
         K = sp.block_array([[regular * sp.eye_array(B.shape[0]), B], [None, -sp.eye_array(B.shape[1])]], format="csc")
@@ -118,10 +121,10 @@ class _Peeled:
     core: Array
 
 
-def peeled(M: sp.csr_array, room: Array) -> _Peeled:
+def peeled(M: Sparse, room: Array) -> _Peeled:
     """Pairs of a row and a column that stands in no other row of those that are left, round by round; ``room`` says how
     much a column can be moved, 0 for none."""
-    M = sp.csc_array(M)
+    M = M.tocsc()
     left, rows, columns = np.ones(M.shape[0], bool), list[Array](), list[Array]()
     row, column = M.indices, np.repeat(np.arange(M.shape[1]), np.diff(M.indptr))
     size = np.abs(M.data)
@@ -156,7 +159,7 @@ def proposal(system: System, y: Array, zero: Array) -> Proposal:
     for _ in range(3):
         r = residual(M, -system.c, -y, -low)
         r, more = r.high + r.low, np.zeros(N)
-        if len(core):
+        if solve is not None:
             more = weight**2 * (C.T @ (scale * solve(scale * r[core])))
         for (part, i, j), a in zip(blocks, own, strict=True):
             more[j] = (r[i] - part @ more) / a
@@ -172,9 +175,9 @@ def proposal(system: System, y: Array, zero: Array) -> Proposal:
     return Proposal(y, low, rows, columns, radius[columns], core, scale, weight, factor, left, witness)
 
 
-def _combination(M: sp.csr_array, row: int, core: Array, scale: Array, weight: Array, solve) -> dict[int, Fraction]:
+def _combination(M: Sparse, row: int, core: Array, scale: Array, weight: Array, solve: Solve) -> dict[int, Fraction]:
     """The multiples of the core's rows of which a row may be the sum; of data that people write they are simple."""
-    if not len(core):
+    if solve is None:
         return {}
     C = sp.csr_array(M[core])
     u = scale * solve(scale * (C @ (weight**2 * M[[row]].toarray().ravel())))
@@ -191,7 +194,7 @@ def _free_room(system: System, y: Array) -> Array:
     return room
 
 
-def _core(M: sp.csr_array, rows: Array, weight: Array):
+def _core(M: Sparse, rows: Array, weight: Array) -> tuple[Array, Array, Array, Factor | None, Solve]:
     """Scales and a factor of the core; rows that follow from others, as far as floats tell, are left out."""
     live = np.flatnonzero(weight)
     while True:
@@ -217,12 +220,12 @@ def _core(M: sp.csr_array, rows: Array, weight: Array):
         return rows, D, full, factor, solve
 
 
-def _root(x) -> Array:
+def _root(x: Any) -> Array:
     x = np.asarray(x.todense()).ravel()
     return np.sqrt(np.where(x > 0.0, x, 1.0))
 
 
-def factored(S: sp.csr_array, off: Array):
+def factored(S: Sparse, off: Array) -> tuple[Factor | None, Solve, Array]:
     """A factor of S less a shift, how to solve with S, and the rows that seem to
     depend on others. What is proved is the shift less all that rounding may do, so that it must be some of that."""
     n, shift = S.shape[0], 8.0 * float(off.max()) + 1e-13
@@ -252,7 +255,7 @@ def factored(S: sp.csr_array, off: Array):
     return factor, solve, bad
 
 
-def bent(P: sp.csr_array) -> Factor | None:
+def bent(P: Sparse) -> Factor | None:
     """A factor of P for `verify.curvature`: less a little where it is positive definite, else more."""
     if P.nnz == np.count_nonzero(P.diagonal()):
         return None

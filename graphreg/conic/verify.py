@@ -29,9 +29,9 @@ from fractions import Fraction
 import numpy as np
 import scipy.sparse as sp
 
-from ..certificate import DUST, EPS, MORE, Pair, below, down, need, product, sums, upwards
+from ..certificate import DUST, EPS, MORE, Pair, RefusedError, below, down, need, product, sums, upwards
 from ..terms import Array
-from .programme import Block, Programme, System
+from .programme import Block, Programme, Sparse, System
 
 LN2 = 0.6931471805599453  # the double nearest to log 2, which misses less than 2.4e-17
 DENSE = 0.3  # of the lower triangle of the last columns: where more is there, products are dense
@@ -44,7 +44,7 @@ TERMS = 11  # of the series of log
 class Factor:
     """L diag(d) L' is near S - shift I with rows and columns in another order; L is lower triangular."""
 
-    L: sp.csr_array
+    L: Sparse
     d: Array
     shift: float
     order: Array
@@ -149,7 +149,7 @@ def reach(system: System, given: Proposal) -> Reached:
     return found
 
 
-def residual(M: sp.csr_array, c: Array, high: Array, low: Array) -> Pair:
+def residual(M: Sparse, c: Array, high: Array, low: Array) -> Pair:
     """M (high + low) - c by exact products, and sums with two exact layers."""
     place, j, data = np.repeat(np.arange(M.shape[0]), np.diff(M.indptr)), M.indices, M.data
     p, e, off = product(data, high[j])
@@ -159,7 +159,7 @@ def residual(M: sp.csr_array, c: Array, high: Array, low: Array) -> Pair:
     return sums(parts, len(c))
 
 
-def _sizes(M: sp.csr_array) -> sp.csr_array:
+def _sizes(M: Sparse) -> Sparse:
     """Not less than |M|, and so large that no product with a radius underflows."""
     M = abs(M)
     M.data = np.where(M.data > 0.0, np.maximum(M.data, 1e-100), 0.0)
@@ -171,11 +171,11 @@ def _times(x: Array, y: Array) -> Array:
     return np.where((x > 0.0) & (y > 0.0), np.maximum(x * y * (1.0 + 4 * EPS), LEAST), 0.0)
 
 
-def _longest(M: sp.csr_array) -> int:
+def _longest(M: Sparse) -> int:
     return int(np.diff(M.indptr).max(initial=0))
 
 
-def core_radius(M: sp.csr_array, r: Array, given: Proposal) -> Array:
+def core_radius(M: Sparse, r: Array, given: Proposal) -> Array:
     """rho at the columns without a pair, by the core's least singular value."""
     C, D, W = M[given.core], given.scale, given.weight
     paired = np.zeros(M.shape[1])
@@ -183,33 +183,36 @@ def core_radius(M: sp.csr_array, r: Array, given: Proposal) -> Array:
     need(not (abs(C) @ paired).any(), "a pair's column in the core")
     for x in (D, W):
         need((np.frexp(x)[0][x != 0.0] == 0.5).all() and below(x), "scales that are no powers of two")
-    need((D > 0.0).all() and given.factor is not None, "a core without scales")
+    need((D > 0.0).all(), "a core without scales")
     B = sp.csr_array(sp.diags_array(D) @ C @ sp.diags_array(W))
     size = np.abs(B.data)
     need(((size > 1e-100) & (size < 1e100) | (size == 0.0)).all(), "a core that is badly scaled")  # products are normal
+    if given.factor is None:
+        raise RefusedError("a core without a factor")
     f = floor(*squared(B), given.factor)
     need(f > 0.0, "a core that may be singular")
     longest = float(_times(D, r[given.core]).max())
     return _times(W, np.array(longest * np.sqrt(len(D) / f) * MORE))  # a sum of squares is at most their number's worth
 
 
-def squared(B: sp.csr_array) -> tuple[sp.csr_array, Array]:
+def squared(B: Sparse) -> tuple[Sparse, Array]:
     """B B', and how far its rows may be off, in the sum of magnitudes."""
     size = abs(B)
     return sp.csr_array(B @ B.T), (_longest(B) + 3) * EPS * (size @ (size.T @ np.ones(B.shape[0])))
 
 
-def curvature(P: sp.csr_array, factor: Factor | None) -> float:
+def curvature(P: Sparse, factor: Factor | None) -> float:
     """At most 0, and at most the least eigenvalue of P, of the variables that stand in it."""
     d = P.diagonal()
     if P.nnz == np.count_nonzero(d):
         return min(float(d.min(initial=0.0)), 0.0)
-    need(factor is not None and abs(P - P.T).max() == 0.0, "a matrix that is not symmetric")
+    if factor is None or abs(P - P.T).max() > 0.0:
+        raise RefusedError("a matrix that is not symmetric, or without a factor")
     found = min(floor(P, np.zeros(len(d)), factor), 0.0)
     return 0.0 if found < 0.0 and len(d) <= EXACTLY and semidefinite(P) else found
 
 
-def semidefinite(P: sp.csr_array) -> bool:
+def semidefinite(P: Sparse) -> bool:
     """True where P is positive semidefinite: by elimination in rational numbers, for the sake of singular matrices."""
     rows = [[Fraction(x) for x in row] for row in P.toarray().tolist()]
     while rows:
@@ -226,7 +229,7 @@ def _less(row: list[Fraction], first: list[Fraction]) -> list[Fraction]:
     return [a - times * b if b else a for a, b in zip(row[1:], first[1:], strict=True)]
 
 
-def floor(S: sp.csr_array, off: Array, factor: Factor) -> float:
+def floor(S: Sparse, off: Array, factor: Factor) -> float:
     """A lower bound of the eigenvalues of every symmetric matrix whose row i is within ``off[i]``, in the sum of
     magnitudes, of that of S: S - shift I - L diag(d) L' is computed, and the norm of a symmetric matrix is at most its
     greatest sum of a row's magnitudes. L diag(d) L' itself has no negative eigenvalue, whatever L is.
@@ -236,7 +239,7 @@ def floor(S: sp.csr_array, off: Array, factor: Factor) -> float:
     are rounded by EPS / 2 of themselves, both of which is at most the entry of |S| + |L| diag(d) |L'|.
     """
     d, n, ones, order = factor.d, len(off), np.ones(len(off)), factor.order
-    L = sp.csc_array(factor.L)
+    L: Sparse = sp.csc_array(factor.L)
     need(L.shape == (n, n) and sp.triu(L, 1).nnz == 0 and (d >= 0.0).all() and below(d), "no factor")
     need(np.array_equal(np.sort(order), np.arange(n)) and below(L.data), "no order")
     S, off = S[order][:, order], off[order]
@@ -373,7 +376,7 @@ def linear(a: Array, x: Pair) -> Pair:
     return sums([(at, Pair(p, e, off)), (at, lows)], 1)
 
 
-def quadratic(P: sp.csr_array, x: Pair) -> tuple[float, float]:
+def quadratic(P: Sparse, x: Pair) -> tuple[float, float]:
     """x'Px / 2 and how far off it is, over a box."""
     if not P.nnz:
         return 0.0, 0.0

@@ -41,7 +41,7 @@ def test_logarithms_lie_within_their_bounds():
 def box(kind, v, off, size=0.0, dual=False):
     v = np.array(v, float)
     proposal = replace(EMPTY, high=v, low=np.zeros(len(v)))
-    found = Reached(proposal, np.full(len(v), float(off)), np.zeros(0))
+    found = Reached(proposal, np.broadcast_to(np.array(off, float), v.shape).copy(), np.zeros(0))
     return verify.inside(Block(kind, slice(0, len(v)), size), found, dual)
 
 
@@ -90,6 +90,12 @@ def test_a_box_must_be_inside_on_all_sides():
         assert not box(kind, v, 1.1, size)
     assert not box("exp", [0.0, 1e-3, 1e-3], 2e-3)
     assert not box("pow", [1.0, 1.0, 0.0], 1.5, 0.5)
+    for side in ([2.0, 0, 0], [0, 2.0, 0], [0, 0, 2.0]):  # one entry of a box at a time
+        assert not box("soc", [5.0, 3.0, 3.9], side, 3)
+        assert not box("psd", [1.0, 0.0, 1.0], side, 2)
+        assert not box("exp", [0.5, 1.0, 2.0], side)
+        assert not box("exp", [-1.0, 0.0, 1.0], side, 0, True)
+        assert not box("pow", [1.0, 1.0, 0.9], side, 0.5)
     assert box("soc", [0.0, 0.0, 0.0], 0.0, 3)
     assert not box("soc", [0.0, 1e-170, 0.0], 0.0, 3)  # whose square is 0
     assert not box("psd", [0.0, 1e-170, 0.0], 0.0, 2)
@@ -117,6 +123,12 @@ def test_no_factor_proves_more_than_the_least_eigenvalue():
         forged(S, np.eye(2), -np.ones(2), 2.0)  # no sum of squares
     with pytest.raises(RefusedError):
         forged(S, np.array([[1.0, 1.0], [0.0, 1.0]]), np.ones(2), 0.0)
+
+
+def test_what_a_matrix_may_be_off_is_paid_in_floors():
+    factor = Factor(sp.csr_array(np.diag(np.sqrt([0.5, 1.5]))), np.ones(2), 0.5, np.arange(2))
+    found = verify.floor(sp.csr_array(np.diag([1.0, 2.0])), np.array([0.125, 0.25]), factor)
+    assert 0.25 - 1e-6 < found <= 0.25
 
 
 def test_the_error_of_rounding_is_paid_in_floors():
