@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +13,9 @@ from ..base.display import Html, Shown, facts, sentence, title
 from ..terms import Array
 from .programme import Programme
 from .verify import Reached
+
+if TYPE_CHECKING:
+    from .prove import ProvedProblem
 
 PROVED = "of the problem as CVXPY stores it for a conic solver"
 
@@ -85,6 +90,39 @@ class ConicCertificate(Shown):
         True
         """
         return self.relative_gap <= gap
+
+    def prove(self, path: str | Path, *, force: bool = False) -> ProvedProblem:
+        """Write a proof of what is said here, which ``graphreg verify`` checks in exact numbers, without graphreg.
+
+        The file states the problem as CVXPY stores it, and exact points near those that `certify` found; the bounds in
+        it are those of the exact points, and differ from these in the last digits.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file that is there is replaced where it is such a proof, with ``force`` in any case.
+
+        Returns
+        -------
+        ProvedProblem
+            ``hash``, ``lower`` and ``upper`` (fractions, or None), and ``claims`` in words.
+
+        Raises
+        ------
+        ProofError
+            Where one of what is said has no exact point, with the reason, or nothing is said.
+
+        Examples
+        --------
+        >>> import cvxpy
+        >>> x = cvxpy.Variable(2, name="x")
+        >>> proved = graphreg.certify(cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(x)), [x >= 1])).prove("two.json")
+        >>> proved.claims
+        ('2.0 <= the optimal value', 'the optimal value <= 2.0')
+        """
+        from .prove import prove
+
+        return prove(self.programme, self.offset, self.sign, self.evidence, path, force)
 
     def _bounds(self) -> str:
         if self.status == "certified":
