@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -84,7 +85,8 @@ def canonical(problem: Any) -> Canonical:
     """The conic programme of a problem."""
     from cvxpy import Maximize
 
-    data, chain, inverse = problem.get_problem_data("CLARABEL", solver_opts=dict(OPTIONS))
+    with _without_values(problem):
+        data, chain, inverse = problem.get_problem_data("CLARABEL", solver_opts=dict(OPTIONS))
     A, b, q = sp.csr_array(data["A"]), np.asarray(data["b"], float), np.asarray(data["c"], float)
     n = len(q)
     P = sp.csr_array((n, n)) if data.get("P") is None else sp.csr_array(sp.triu(data["P"]))
@@ -95,6 +97,19 @@ def canonical(problem: Any) -> Canonical:
     sign = -1.0 if isinstance(problem.objective, Maximize) else 1.0
     offset = float(inverse[-1]["offset"])
     return Canonical(problem, Programme(P, q, A, b, _blocks(data["dims"])), offset, sign, data, chain, inverse)
+
+
+@contextmanager
+def _without_values(problem: Any) -> Generator[None]:
+    """A context in which the variables have no values: CVXPY hands them on to its own, whose bounds they may miss."""
+    values = [(variable, variable.value) for variable in problem.variables()]
+    for variable, _ in values:
+        variable.save_value(None)
+    try:
+        yield
+    finally:
+        for variable, value in values:
+            variable.save_value(value)
 
 
 def _blocks(dims: Any) -> tuple[Block, ...]:
@@ -150,7 +165,8 @@ def solve(stored: Canonical, solver: str, options: Mapping[str, Any]) -> Answer:
         data, chain, inverse = stored.data, stored.chain, stored.inverse
     else:
         try:
-            data, chain, inverse = problem.get_problem_data(solver, solver_opts=dict(OPTIONS))
+            with _without_values(problem):
+                data, chain, inverse = problem.get_problem_data(solver, solver_opts=dict(OPTIONS))
         except (theirs.SolverError, theirs.DCPError) as error:
             raise SolverError(f"{solver} does not take this problem: {error}") from error
     raw = chain.solve_via_data(problem, data, solver_opts=options)

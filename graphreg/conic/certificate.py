@@ -146,7 +146,7 @@ class ConicCertificate(Shown):
         if self.reported is not None and np.isfinite(self.reported):
             side = "below the lower bound by" if self.reported < self.lower else "above the upper bound by"
             off = max(self.lower - self.reported, self.reported - self.upper)
-            if off > 0.0:
+            if 0.0 < off < np.inf:
                 lines.append(f"the solver's own value, {self.reported:.10g}, lies {side} {off:.2g}")
         return [*lines, self.message] if self.message else lines
 

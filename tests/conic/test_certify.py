@@ -161,3 +161,21 @@ def test_problems_of_graphreg_are_certified_a_second_time():
         found = problem.compile(form).certify()
         assert found.holds(1e-6), (form, str(found))
         assert max(ours.dual, found.lower) <= min(ours.primal, found.upper), form
+
+
+def test_values_that_miss_the_bounds_of_variables_are_no_obstacle():
+    """CVXPY hands them on to variables of its own for solvers that take bounds, and then refuses them."""
+    x = cp.Variable(3, bounds=[0, 1])
+    problem = cp.Problem(cp.Minimize(cp.sum(cp.maximum(x, 0.1)) - cp.sum(x) / 2), [cp.sum(x) >= 1])
+    x.save_value(np.array([-1e-3, 2.2, 0.0]))
+    found = gr.certify(problem, solver="HIGHS")
+    assert found.status == "certified"
+    assert found.lower - 1e-12 <= 0.5 <= found.upper + 1e-12
+
+
+def test_of_what_is_infeasible_no_distance_to_a_bound_is_told():
+    x = cp.Variable(3)
+    rows = [x[0] + x[1] == 0.1, x[1] + x[2] == 0.2, x[0] + 2 * x[1] + x[2] == 0.3]
+    found = gr.certify(cp.Problem(cp.Minimize(cp.sum(x)), [*rows, x >= 0]))
+    assert found.status == "infeasible as stored"
+    assert "own value" not in str(found)
