@@ -103,10 +103,10 @@ GRAPHS: dict[str, Callable[[int, Any], Array]] = {
 }
 
 
-def _samples(n: int, rng: np.random.Generator) -> Array:
+def _samples(n: int, most: float, rng: np.random.Generator) -> Array:
     """The node of each sample: most nodes with some, few with very many, some with none."""
     counts = np.minimum(10 ** rng.normal(1.0, 0.5, n), 1000.0) * (rng.random(n) > 0.1 * (rng.random() < 0.5))
-    counts = (counts * min(ROWS / counts.sum(), 1.0)).astype(int)
+    counts = (counts * min(most / counts.sum(), 1.0)).astype(int)
     counts[0] = max(counts[0], 1)
     return np.repeat(np.arange(n), counts)
 
@@ -123,12 +123,12 @@ def _targets(loss: str, eta: Array, rng: np.random.Generator) -> Array:
     return one + 0.5 * rng.standard_t(2, len(one)) if loss in ("huber", "quantile") else one + rng.normal(size=len(one))
 
 
-def drawn(seed: int) -> tuple[str, Callable[[], gr.Problem]]:
-    """The problem in words, and a function that makes it anew."""
+def drawn(seed: int, times: float = 1.0) -> tuple[str, Callable[[], gr.Problem]]:
+    """The problem in words, and a function that makes it anew; so many times larger than the problems here."""
     rng = np.random.default_rng(seed)
     kind, loss, penalty = (str(rng.choice(list(each))) for each in (GRAPHS, LOSSES, PENALTIES))
-    d, n = int(rng.choice([1, 2, 5, 30], p=[0.3, 0.3, 0.3, 0.1])), int(10 ** rng.uniform(1.0, 3.45))
-    n = max(min(n, int(6000 / d)), 10)
+    d, n = int(rng.choice([1, 2, 5, 30], p=[0.3, 0.3, 0.3, 0.1])), int(times * 10 ** rng.uniform(1.0, 3.45))
+    n = max(min(n, int(times * 6000 / d)), 10)
     pairs = GRAPHS[kind](n, rng)
     n = int(pairs.max()) + 1
     edges = np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0)
@@ -139,13 +139,14 @@ def drawn(seed: int) -> tuple[str, Callable[[], gr.Problem]]:
         X, node = None, np.repeat(np.arange(n), rng.integers(0, 3, n) + (np.arange(n) == 0))
         y = rng.standard_normal((4, d))[group[node]] + 0.5 * rng.standard_normal((len(node), d))
     else:
-        node = _samples(n, rng)
+        node = _samples(n, times * ROWS, rng)
         X = rng.standard_normal((len(node), d)) * np.logspace(0, -rng.uniform(0, 2), d)
         y = _targets(loss, np.einsum("rd,rdk->rk", X, rng.standard_normal((4, d, 3))[group[node]]), rng)
     graph = gr.Graph(tuple(range(n)), edges[:, 0], edges[:, 1], weight)
     fit = LOSSES[loss](gr.NodeData.from_arrays(X, y, node))
     over = PENALTIES[penalty]()
-    model = fit + strength * (over(gr.w.across(graph, 2)) if of_rows else gr.TotalVariation(graph, over))
+    lam = gr.Parameter(strength, name="lam")
+    model = fit + lam * (over(gr.w.across(graph, 2)) if of_rows else gr.TotalVariation(graph, over))
     model = model + 1e-2 * gr.NodePenalty(gr.SquaredL2()) if lasso < 0.4 else model
     model = model + 1e-2 * gr.NodePenalty(gr.L1()) if lasso > 0.9 else model
     also = " ridge" * (lasso < 0.4) + " lasso" * (lasso > 0.9) + " rows" * of_rows
@@ -239,11 +240,15 @@ def features_of(costs: Costs, rounds: int) -> dict[str, list[float]]:
     (n, d), E, N, losses = costs.form.shape, costs.differences, costs.samples, costs.form.samples
     smooth = any(not block.loss.called().startswith(("Mean", "Squared", "Quantile", "Hinge")) for block in losses)
     kinks = any(block.loss.called().startswith(("Quantile", "Hinge")) for block in losses)
+    boxes = any(block.loss.called().startswith(("Huber", "Quantile", "Hinge")) for block in losses)
     size, plain = n * d + E, min(rounds, compiled_from(costs.form))
     each = [rounds * part for part in (smooth or kinks, smooth * N * d, kinks * N * d)]
     return {
         "PrimalDual": [1, size, N * d, rounds, plain * size, (rounds - plain) * size, *each],
-        "InteriorPoint": [STEPS * part for part in (1, E, N * d * d, costs.multiplications, smooth * N * d)],
+        "InteriorPoint": [
+            1,
+            *(STEPS * part for part in (1, E, N * d * d, costs.multiplications, smooth * N * d, boxes * N)),
+        ],
         "Exact": [1, E, N, costs.multiplications],
     }
 

@@ -204,7 +204,7 @@ def press(place: str, after: float) -> Press:
             assert child.stdout is not None
             child.stdout.readline()
             time.sleep(after)
-            family, cpu, at = list(descendants(child.pid)), _cpu(child.pid), time.monotonic()
+            family, cpu, at = list(descendants(child.pid)), cpu_of(child.pid), time.monotonic()
             child.send_signal(signal.SIGINT)
             line = _line(child)
             over, total = _over(child, at + LONGEST)
@@ -228,16 +228,16 @@ def _line(child: subprocess.Popen[str]) -> str:
 
 def _over(child: subprocess.Popen[str], until: float) -> tuple[float, float]:
     """The time at which a process ended, and the seconds of CPU that it took in all."""
-    cpu = _cpu(child.pid)
+    cpu = cpu_of(child.pid)
     while child.poll() is None:
         if time.monotonic() > until:
             child.kill()
-        cpu = _cpu(child.pid) or cpu
+        cpu = cpu_of(child.pid) or cpu
         time.sleep(0.005)
     return time.monotonic(), cpu
 
 
-def _cpu(pid: int) -> float:
+def cpu_of(pid: int) -> float:
     """Seconds of CPU of a process so far; 0 where it is gone."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:

@@ -7,16 +7,23 @@ each, which takes several times as long.
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import warnings
 
 import pytest
 
+from graphreg.base import compiled
 from graphreg.errors import MethodWarning
 
 # Where shells start tests in the background they ignore Ctrl-C, and so would all that the tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# Code is compiled as soon as it is of use, so that no test depends on those before it.
+compiled.EARLY = compiled.Code.loaded = True
+os.environ["GRAPHREG_COMPILE"] = "early"
 
 
 # Thousands of tests are objects that stay: the garbage collector need not go through them again and again.

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..base.clock import OutOfTimeError, left, within
+from ..base.clock import OutOfTimeError, alarm, left, within
 from ..base.escaping import visible
 from ..base.gate import carry_out
-from ..certificate import common, lengths
+from ..certificate import common, lengths_of_losses
 from ..errors import MethodError
 from ..form import Form
 from ..inputs import is_frame
@@ -141,8 +141,8 @@ class Course:
 def unit_of(form: Form) -> Array:
     """The units in which parameters are measured, (d,): how far each moves the losses by about their size, so that
     neither the units of columns and targets nor an offset matter. Where a common model fits exactly, its own size."""
-    best = common(form)
-    unit = lengths(form)[0]
+    with alarm():
+        best, unit = common(form), lengths_of_losses(form)
     return np.where(best.exact & (best.w != 0.0), np.abs(best.w), unit)
 
 

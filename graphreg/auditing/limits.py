@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..base.clock import alarm
 from ..certificate import Certificate, common, feasible, relative
 from ..errors import GraphregError
 from ..methods import Exact
@@ -43,7 +44,10 @@ class Optimum:
         solution = problem.solve(Exact(), gap=GAP, seconds=seconds, progress=False, on_failure="return")
         if solution.status == "interrupted":
             raise KeyboardInterrupt
-        return Optimum(problem, solution.coef, solution.certificate)
+        found = Optimum(problem, solution.coef, solution.certificate)
+        with alarm():
+            _ = found.unique  # eigenvalues, maybe of large matrices
+        return found
 
     @cached_property
     def unit(self) -> Array:
@@ -62,7 +66,7 @@ class Optimum:
 
     @cached_property
     def unique(self) -> bool:
-        return self.certificate.strong_convexity > 0.0 and self.radius < 1e-2
+        return self.radius < 1e-2
 
     @property
     def known(self) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..base.clock import OutOfTimeError, check_deadline, within
+from ..base.clock import OutOfTimeError, afresh, at_least, check_deadline, within
 from ..base.escaping import visible
 from ..errors import GraphregError, MethodError
 from ..problem import Problem, problem_of
@@ -29,6 +29,7 @@ ROUNDS, MORE = 3000, 12000  # where the user sets no number; the latter where th
 SEEDS = 5
 ARRIVED = 1e-8  # a distance at which a run need not go on
 GRID = 200  # distances that are kept
+TIME = "the time was up"
 
 
 @checks.named
@@ -99,7 +100,7 @@ def audit(
     referee = _Referee(problem, chosen, rounds, seed, seconds, claimed)
     with within(seconds):
         referee.go()
-    return referee.report(algorithm)
+        return referee.report(algorithm)
 
 
 def _claims(given: Any) -> list[str]:
@@ -128,18 +129,20 @@ class _Referee:
 
     def go(self) -> None:
         try:
-            self.optimum = Optimum.of(self.problem, 0.5 * (self.deadline - time.monotonic()))
+            self.optimum = Optimum.of(self.problem, max(0.5 * (self.deadline - time.monotonic()), 1e-3))
             self._main_run(self.optimum)
             if self.course.ended == "interrupted":
                 raise KeyboardInterrupt
             self._evidence(self.optimum)
-        except KeyboardInterrupt:
-            self.broken_off = True
-            if self.optimum is not None and self.limit is None:
-                self.limit = limit_of(self.course, self.optimum)
+        except (KeyboardInterrupt, OutOfTimeError) as error:
+            self.broken_off = isinstance(error, KeyboardInterrupt)
+            with suppress(OutOfTimeError), afresh():
+                if self.optimum is not None and self.limit is None:
+                    self.limit = limit_of(self.course, self.optimum)
             if self.limit is not None and not any(each.evidence == "limit" for each in self.evidence.found):
                 self.evidence.limit(self.limit)
-            self.evidence.skip("the rest", "interrupted by Ctrl-C: what stands here was found until then")
+            why = "interrupted by Ctrl-C: what stands here was found until then" if self.broken_off else TIME
+            self.evidence.skip("the rest", why)
 
     # ---- the main run ------------------------------------------------------------------------------------------------
     def _main_run(self, optimum: Optimum) -> None:
@@ -258,7 +261,7 @@ class _Referee:
             check_deadline()
             each()
         except OutOfTimeError:
-            self.evidence.skip(evidence, "the time was up")
+            self.evidence.skip(evidence, TIME)
         except GraphregError as error:
             self.evidence.skip(evidence, visible(f"{type(error).__name__}: {error}", 200))
 
@@ -267,7 +270,11 @@ class _Referee:
         course, optimum = self.course, self.optimum
         grid = np.unique(np.geomspace(1, max(len(course.points), 1), GRID).astype(int) - 1)[: len(course.points)]
         known = optimum is not None and len(course.points) > 0
-        distances = [(course.rounds[k], optimum.distance(course.points[k])) for k in grid] if known and optimum else []
+        distances = list[tuple[int, float]]()
+        with suppress(OutOfTimeError), at_least(0.1):
+            for k in grid if known else ():
+                check_deadline()
+                distances.append((course.rounds[k], optimum.distance(course.points[k]) if optimum else np.inf))
         return Audit(
             algorithm=self.algorithm.name,
             kind=self.kind,
@@ -276,7 +283,7 @@ class _Referee:
             claims=self.evidence.claims,
             rounds=course.total,
             distances=np.array(distances).reshape(-1, 2),
-            measure="interrupted before the optimum was known" if optimum is None else optimum.rests_on,
+            measure="broken off before the optimum was known" if optimum is None else optimum.rests_on,
             radius=np.inf if optimum is None else optimum.radius,
             certificate=optimum.judged(course.last) if known and optimum and not self.broken_off else None,
             sent=course.sent,

@@ -1,23 +1,34 @@
-"""The one place that decides whether loops are compiled: where numba is installed (the extra ``fast``), on first use.
+"""The one place that decides whether loops are compiled: where numba is installed (the extra ``fast``), and where that
+does not take longer than to do without.
 
 A package of kernels is offered here, and never imported from below: `offered` finds it.
 """
 
 from __future__ import annotations
 
+import hashlib
+import os
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar
 
 Kernel = Callable[..., Any]
 T = TypeVar("T")
 
-LARGE = 30_000  # numbers from which on it pays to load numba for a recursion; fewer take Python hundredths of a second
+LARGE = 30_000  # numbers from which on a recursion is compiled that is at hand; Python takes .01 s for fewer
+SPEED = 2_000_000  # numbers that Python goes through in a second
+COMPILING = 0.8  # seconds, a recursion
 LONG = 1_000_000  # numbers from which on it takes so long that the clock and Ctrl-C are to be heard meanwhile
 Numbers = Any  # an array where a recursion is compiled, else a list, which Python reads faster
+
+LOADING = 0.35  # seconds that numba takes to be imported, and to load the first code from disk
+EARLY = os.environ.get("GRAPHREG_COMPILE") == "early"  # code costs nothing, so that bits depend on nothing before
 
 _rooms: list[str] = []
 
@@ -41,6 +52,35 @@ def compiles() -> bool:
         return not import_module("numba").config.DISABLE_JIT
     except ImportError:  # numba refuses a version of numpy that is newer than itself
         return False
+
+
+class Code:
+    """Some compiled code, which is bought as soon as doing without it has cost as much. The ``price`` is what is left
+    of the seconds that it takes to be compiled, or loaded where a file says that it is on disk; 0 or less at hand."""
+
+    loaded = EARLY  # whatever code
+
+    def __init__(self, name: str, seconds: float) -> None:
+        self.place, self.bought = _folder() / name, False
+        self.price = 0.0 if EARLY else seconds if not self.place.exists() else 0.0 if Code.loaded else LOADING
+
+    def buy(self) -> None:
+        """Note that it is taken from now on."""
+        self.price = 0.0
+        if not self.bought and compiles():
+            self.bought = Code.loaded = True
+            with suppress(OSError):
+                self.place.parent.mkdir(parents=True, exist_ok=True)
+                self.place.touch()
+
+
+@cache
+def _folder() -> Path:
+    """Where it is noted which code of this package numba keeps on disk, if that can be written to."""
+    here = Path(__file__)
+    seen = repr((str(here), here.stat().st_mtime_ns, sys.version)).encode()
+    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or here.with_name("__pycache__"))
+    return folder / f"graphreg-{hashlib.sha256(seen).hexdigest()[:16]}"
 
 
 def kept(function: Kernel, how: dict[str, Any]) -> Kernel:
@@ -70,10 +110,16 @@ class Recursion:
     """A function of numbers and arrays that calls no others but recursions, as it is and compiled.
 
     Sums of two floats rest on the order of their additions, so that it is compiled without any licence to change it.
+    Both leave the same bits.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function: Any = function
+
+    @cached_property
+    def code(self) -> Code:
+        """What it costs to compile it."""
+        return Code(f"{self.function.__module__}.{self.function.__qualname__}", COMPILING)
 
     @cached_property
     def plain(self) -> Callable[..., Any]:
@@ -90,11 +136,13 @@ class Recursion:
     def __call__(self, *groups: Any) -> Any:
         """The value for some groups of arrays, tuples of them, and what is left in these; it only reads the first."""
         size = sum(len(each) for group in groups for each in group)
-        if size >= LARGE and compiles():
+        if size >= LARGE and size / SPEED >= self.code.price and compiles():
+            self.code.buy()
             given = tuple(_read_only(each) for each in groups[0])
             from .gate import QUICK, heavy
 
             return heavy(QUICK * size / LONG, lambda: self.machine(given, *groups[1:]))
+        self.code.price -= size / SPEED
         lists = [tuple(each.tolist() for each in group) for group in groups]
         found = self.plain(*lists)
         for group, changed in zip(groups[1:], lists[1:], strict=True):

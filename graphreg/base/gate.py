@@ -29,6 +29,7 @@ from .clock import OutOfTimeError, left, raise_in, setting, starting
 T = TypeVar("T")
 
 GB = 1e9
+LESS = "take a smaller problem, more memory, or in place of factors a method of rounds such as PrimalDual()"
 LITTLE = 5e7  # bytes that any machine has: it need not be asked
 USABLE = 0.8  # of the memory of the machine
 CGROUP = Path("/sys/fs/cgroup/memory.max")
@@ -36,6 +37,7 @@ MAPPED = Path("/proc/self/statm")
 QUICK = 5e8  # multiplications, less than a second: neither Ctrl-C nor the clock is heard meanwhile
 GRACE = 0.15  # seconds that a piece of work is given at least, so that small ones are done even when time is up
 PATIENCE = 0.05  # seconds between two looks at the clock and at Ctrl-C
+BEGINNING = 0.3  # seconds that a process takes to begin: for less none is started
 LOOK = 0.1  # seconds between two looks of a worker whether its parent is there
 FAREWELL = 0.5  # seconds that the interpreter waits at its end for compiled work that was broken off
 
@@ -79,7 +81,7 @@ def too_much(numbers: float, what: str, about: str = "") -> str:
 def refuse(numbers: float, what: str, about: str = "") -> None:
     """Raise `MemoryError` where so many numbers are too many, before they are computed."""
     if said := too_much(numbers, what, about):
-        raise MemoryError(said)
+        raise MemoryError(f"{said}; {LESS}")
 
 
 # ---- time ------------------------------------------------------------------------------------------------------------
@@ -200,7 +202,7 @@ def aside(function: Callable[..., T], *args: Any) -> T:
     Raises
     ------
     OutOfTimeError
-        Where the deadline passes first (at the earliest after `GRACE`).
+        Where the deadline passes first, or before it could begin.
     MemoryError
         Where it dies, as compiled code does where memory runs out.
     """
@@ -208,6 +210,8 @@ def aside(function: Callable[..., T], *args: Any) -> T:
     from multiprocessing import spawn
     from tempfile import TemporaryFile
 
+    if (seconds := left()) is not None and seconds < BEGINNING:
+        raise OutOfTimeError
     until = _end()
     there = {**os.environ, "PYTHONPATH": os.pathsep.join(each or os.getcwd() for each in sys.path)}
     command = [spawn.get_executable(), "-c", f"from {__name__} import answer; answer()"]

@@ -10,6 +10,7 @@ from .common_model.best_common import common as common
 from .common_model.best_common import common_by_sums as common_by_sums
 from .common_model.best_common import floor as floor
 from .common_model.best_common import lengths as lengths
+from .common_model.best_common import lengths_of_losses as lengths_of_losses
 from .common_model.centring import centred as centred
 from .convexity import factor as factor
 from .convexity import strong_convexity as strong_convexity

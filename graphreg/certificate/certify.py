@@ -288,7 +288,7 @@ class Certifier:
             return Dual(found.value, found, source)
         found = None
         if source.at is not None and self._flow_dual is not None:
-            found = self.enclosure.absorbed(self._flow_dual.nodes.inverse, source.point, source.at)
+            found = self.enclosure.absorbed(self._flow_dual.nodes, source.point, source.at)
         if found is None or not found.value >= source.least:
             found, value = self.enclosure(source.point, self._middle, source.least), None
         return Dual(self.form.dual(found.dual_point) if value is None else value, found, source)

@@ -23,8 +23,9 @@ import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cholesky
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, splu
 
-from ..base.gate import carry_out
+from ..base.gate import carry_out, heavy, too_much
 from ..form import EdgeBlock, Form
+from ..oracles import least_fill
 from ..terms import Array, at_a_time, gram, strengths
 from ..terms.penalties import AbstractSmoothPenalty
 from .kernel.joint import far_from_square
@@ -32,6 +33,8 @@ from .kernel.joint import far_from_square
 # ---- smallest eigenvalues, from below --------------------------------------------------------------------------------
 U = 2.0**-53  # the unit roundoff
 BELOW = (1.0 - 1e-9, 1.0 - 1e-6, 0.99, 0.7, 0.3, 0.03)  # of the eigenvalue as it is estimated: tried in this order
+PER_ENTRY = 3.0  # numbers of 8 bytes
+SQUARES = 6.0  # matrices that are held at once
 RESTARTS = 30  # of ARPACK; where these are too few, eigenvalues are too close for a bound that would help
 WIDE = 64  # from this size on the matrices of a stack are factorised one by one
 RANGE = 1e140  # diagonals outside 1 / RANGE ... RANGE are not looked at
@@ -47,7 +50,7 @@ def least_of_stack(A: Array, share: float) -> Array:
         return found
     A, diagonal = A[usable], diagonal[usable]
     tau = 1.01 * share + 1.1 * (d + 3) ** 2 * U
-    estimate, best = _estimates(A, diagonal), np.zeros(len(A))
+    estimate, best = heavy(20.0 * A.size * d, lambda: _estimates(A, diagonal)), np.zeros(len(A))
     for factor in BELOW:
         todo = np.flatnonzero((best == 0.0) & (estimate > 0.0))
         if not len(todo):
@@ -112,10 +115,12 @@ def least_of_sparse(A: Any, share: float) -> float:
 
 
 def equilibrated(A: Any) -> tuple[Array, sp.csc_array, Callable[[Array], Array]] | None:
-    """q and S = diag(q) A diag(q) with a diagonal near 1, and what solves S x = b; None where A is singular."""
+    """q and S = diag(q) A diag(q) with a diagonal near 1, and what solves S x = b; None where A is singular, or memory
+    does not hold its factors."""
     A = sp.csc_array(A)
     diagonal = A.diagonal()
-    if not (np.isfinite(A.data).all() and (diagonal > 1.0 / RANGE).all() and (diagonal < RANGE).all()):
+    fits = not too_much(PER_ENTRY * (A.nnz + least_fill(A)), "it")
+    if not (fits and np.isfinite(A.data).all() and (diagonal > 1.0 / RANGE).all() and (diagonal < RANGE).all()):
         return None
     q = 2.0 ** np.round(-0.5 * np.log2(diagonal))  # powers of 2: scaling by them is exact
     Q = sp.diags_array(q)
@@ -218,8 +223,11 @@ def node_convexity(form: Form) -> Array:
 def group_convexity(form: Form, member: Array, count: int) -> Array:
     """mu_c (count,): the same for groups of nodes that have one parameter vector; a node with member -1 is in none.
 
-    Restricted to equal parameters within groups, P - 1/2 sum_c mu_c ||theta_c||^2 is convex.
+    Restricted to equal parameters within groups, P - 1/2 sum_c mu_c ||theta_c||^2 is convex. 0, which is no less true,
+    where a matrix of all coordinates would take too much memory.
     """
+    if too_much(SQUARES * form.d**2, "it"):
+        return np.zeros(count)
     some = at_a_time(CHUNK // form.d**2, count)
     return np.concatenate([np.zeros(0), *(_of_groups(form, member, s.start, min(s.stop, count)) for s in some)])
 

@@ -133,8 +133,8 @@ class Certificate(Shown):
     @property
     def distance(self) -> float:
         """sqrt(2 gap / mu), a bound of ||w - w*|| over all nodes; inf where mu = 0."""
-        mu = self.strong_convexity
-        return float(np.sqrt(2.0 * self.gap / mu)) if mu > 0 and self.valid else float("inf")
+        mu = self.strong_convexity if self.valid else 0.0
+        return float(np.sqrt(2.0 * self.gap / mu)) if mu > 0 else float("inf")
 
     @cached_property
     def residuals(self) -> tuple[list[Array], list[Array]]:

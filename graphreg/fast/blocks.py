@@ -9,13 +9,13 @@ from typing import cast
 import numpy as np
 
 from ..terms import Array, EdgeBlock
-from .compiler import specialised, width_of
+from .compiler import compiled, specialised, width_of
 from .edges import EdgeArrays, FlowBuffers, edge_adjoint, edge_round, kind_of
 from .order import EdgeOrder, Sweep
 from .sweeps import Nodes, Way, run_adjoint, swept_round
 
 NOTHING = np.zeros(0)
-NO_NODES, NO_RUNS = Nodes(NOTHING, 1.0, *(NOTHING,) * 5), np.zeros(0, dtype=np.int32)
+NO_NODES, NO_RUNS = Nodes(NOTHING, 1.0, *(NOTHING,) * 6), np.zeros(0, dtype=np.int32)
 
 
 class AbstractRoundBlock(ABC):
@@ -32,13 +32,13 @@ class AbstractRoundBlock(ABC):
         """The way back, (m, k)."""
 
     @abstractmethod
-    def round(self, s: float, rho: float, ahead: Array, u: Array, new: Array, adjoint: Array) -> None:
-        """The prox of sigma g* at u + sigma (K ahead - center), sigma = 1/(2 s), relaxed by rho (not for rho = 0), is
-        written to ``new``, which may be u, and K' of it added to ``pull``."""
+    def round(self, s: float, rho: float, flows: FlowBuffers) -> None:
+        """The prox of sigma g* at u + sigma (K ahead - center), sigma = 1/(2 s), relaxed by rho (not for rho = 0),
+        takes the place of u, and K' of it is added to ``adjoint``."""
 
     @abstractmethod
     def add_adjoint(self, u: Array, adjoint: Array) -> None:
-        """K'u is added to ``pull``, with the bits that `round` leaves."""
+        """K'u is added to ``adjoint``, with the bits that `round` leaves."""
 
 
 @dataclass(frozen=True)
@@ -75,33 +75,31 @@ class CompiledBlock(AbstractRoundBlock):
     def rows_of_flat(self, flat: Array) -> Array:
         return self.order.back(flat, self.d)
 
-    def round(self, s: float, rho: float, ahead: Array, u: Array, new: Array, adjoint: Array) -> None:
+    def round(self, s: float, rho: float, flows: FlowBuffers) -> None:
         if self.order.sweep is not None:
-            self.sweep(s, rho, FlowBuffers(ahead, u, new, adjoint), NO_NODES, 1 if new is u else None)
+            self.sweep(s, rho, flows, NO_NODES)
             return
-        o, sigma, relaxes = self.order, 1.0 / self.edge.lengths / s, int(rho != 0.0)
-        flags = int(self.edge.ground), int(self.center.size > 0), relaxes, int(new is u)
+        o, sigma = self.order, 1.0 / self.edge.lengths / s
+        flags = int(self.edge.ground), int(self.center.size > 0)
         kernel = specialised(edge_round, width_of(self.d), self.kind, *flags, strict=self.strict)
-        edges, flows = EdgeArrays(o.tail, o.head, self.c, self.center), FlowBuffers(ahead, u, new, adjoint)
-        kernel(edges, sigma, rho, flows, self.work, self.d)
+        kernel(EdgeArrays(o.tail, o.head, self.c, self.center), sigma, float(rho), flows, self.work, self.d)
 
-    def sweep(self, s: float, rho: float, flows: FlowBuffers, nodes: Nodes, rounds: int | None = None) -> None:
-        """A round of edges that a sweep takes, and of the nodes where there are any; or ``rounds`` in place."""
-        order, runs, done = cast(Sweep, self.order.sweep), self.order.runs, np.zeros(rounds or 1, dtype=np.int64)
+    def sweep(self, s: float, rho: float, flows: FlowBuffers, nodes: Nodes, rounds: int = 1) -> None:
+        """Rounds of edges that a sweep takes, and of the nodes where there are any."""
+        order, runs, done = cast(Sweep, self.order.sweep), self.order.runs, np.zeros(rounds, dtype=np.int64)
         first, tail, head = (NO_RUNS, self.order.tail, self.order.head) if runs is None else vars(runs).values()
         even = int(len(self.c) < len(self.order.tail))
-        flags = int(self.center.size > 0), int(rho != 0.0), int(nodes.degree.size > 0), even, int(rounds is not None)
+        flags = int(self.center.size > 0), int(nodes.degree.size > 0), even
         kernel = specialised(swept_round, int(runs is not None), self.kind, flags)
         way = Way(order.group, order.group_end, order.lag, first)
-        kernel(way, EdgeArrays(tail, head, self.c, self.center), (0.5 / s, rho), flows, nodes, done)
+        kernel(way, EdgeArrays(tail, head, self.c, self.center), (0.5 / s, float(rho)), flows, nodes, done)
 
     def add_adjoint(self, u: Array, adjoint: Array) -> None:
         o = self.order
         if o.runs is not None:
-            specialised(run_adjoint)(o.runs.first, o.runs.tail, o.runs.head, u, adjoint)
+            compiled(run_adjoint)(o.runs.first, o.runs.tail, o.runs.head, u, adjoint)
         else:
-            kernel = specialised(edge_adjoint, width_of(self.d), int(self.edge.ground), strict=self.strict)
-            kernel(o.tail, o.head, u, adjoint, self.d)
+            compiled(edge_adjoint, True)(o.tail, o.head, u, adjoint, self.d, int(self.edge.ground))
 
 
 @dataclass(frozen=True)
@@ -123,18 +121,16 @@ class PlainBlock(AbstractRoundBlock):
     def rows_of_flat(self, flat: Array) -> Array:
         return flat.reshape(-1, self.width)
 
-    def round(self, s: float, rho: float, ahead: Array, u: Array, new: Array, adjoint: Array) -> None:
-        sigma = 1.0 / self.edge.lengths / s
-        v = self.edge.difference(ahead.reshape(self.shape))
+    def round(self, s: float, rho: float, flows: FlowBuffers) -> None:
+        sigma, u = 1.0 / self.edge.lengths / s, self.rows_of_flat(flows.u)
+        v = self.edge.difference(flows.ahead.reshape(self.shape))
         v *= sigma
-        v += self.rows_of_flat(u)
+        v += u
         out = self.edge.penalty.dual_prox(v, np.full(len(self.c), sigma), self.c)
         if rho != 0.0:
-            out = out - self.rows_of_flat(u)
-            out *= rho
-            out += self.rows_of_flat(u)
-        self.rows_of_flat(new)[...] = out
-        self.add_adjoint(new, adjoint)
+            out = u + rho * (out - u)
+        u[...] = out
+        self.add_adjoint(flows.u, flows.adjoint)
 
     def add_adjoint(self, u: Array, adjoint: Array) -> None:
         self.edge.add_adjoint(self.rows_of_flat(u), adjoint.reshape(self.shape))

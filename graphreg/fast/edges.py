@@ -36,24 +36,22 @@ class EdgeArrays(NamedTuple):
 
 
 class FlowBuffers(NamedTuple):
-    """The arrays that edges read and write: 2 w+ - w, flows, their next values, and K' of these."""
+    """The arrays that edges read and write: 2 w+ - w, flows, which move in place, and K' of what they become."""
 
     ahead: Array
     u: Array
-    new: Array
     adjoint: Array
 
 
-def edge_round(width: int, kind: int, ground: int, centred: int, relaxes: int, stays: int) -> Kernel:
-    """The round for edges of ``width`` coordinates (0: any number of them) in a list; not relaxed, but as the prox
-    leaves them, where not ``relaxes``. Where flows ``stay`` in place, ``new`` is what they were before."""
+def edge_round(width: int, kind: int, ground: int, centred: int) -> Kernel:
+    """The round for edges of ``width`` coordinates (0: any number of them) in a list."""
 
     def kernel(edges: EdgeArrays, sigma: float, rho: float, flows: FlowBuffers, work: Array, d: int) -> None:
-        """The flows are written to ``new``, and K' of them is added to ``pull``; ``work`` is room for an edge's."""
+        """Flows relaxed by ``rho``, as the prox leaves them for 0; K' of them is added to ``adjoint``; ``work`` is room
+        for an edge's."""
         end = width if width else d
         tail, head, c, center = edges
-        ahead, u, new, adjoint = flows
-        was = new if stays else u
+        ahead, u, adjoint = flows
         for e in range(tail.size):
             i, at = tail[e] * end, e * end
             j = 0 if ground else head[e] * end
@@ -62,7 +60,7 @@ def edge_round(width: int, kind: int, ground: int, centred: int, relaxes: int, s
                 z = ahead[i + k] if ground else ahead[i + k] - ahead[j + k]
                 if centred:
                     z -= center[at + k]
-                v = was[at + k] + sigma * z
+                v = u[at + k] + sigma * z
                 size += v * v
                 work[k] = v
             factor = 1.0
@@ -72,10 +70,10 @@ def edge_round(width: int, kind: int, ground: int, centred: int, relaxes: int, s
                 factor = c[e] / math.sqrt(max(size, c[e] * c[e], TINY))
             for k in range(end):
                 v = min(max(work[k], -c[e]), c[e]) if kind == BOX else factor * work[k]
-                before = was[at + k]
-                work[k] = before + rho * (v - before) if relaxes else v
+                before = u[at + k]
+                work[k] = v if rho == 0.0 else before + rho * (v - before)
             for k in range(end):
-                new[at + k] = work[k]
+                u[at + k] = work[k]
             for k in range(end):
                 adjoint[i + k] += work[k]
             if not ground:
@@ -85,26 +83,13 @@ def edge_round(width: int, kind: int, ground: int, centred: int, relaxes: int, s
     return kernel
 
 
-def edge_adjoint(width: int, ground: int) -> Kernel:
-    """K'u is added to ``pull``, in the order of `edge_round`."""
-
-    def kernel(tail: Array, head: Array, u: Array, adjoint: Array, d: int) -> None:
-        end = width if width else d
-        for e in range(tail.size):
-            i, at = tail[e] * end, e * end
-            for k in range(end):
-                adjoint[i + k] += u[at + k]
-            if not ground:
-                j = head[e] * end
-                for k in range(end):
-                    adjoint[j + k] -= u[at + k]
-
-    return kernel
-
-
-def edge_way(u: Array, other: Array) -> float:
-    """sum_e ||u_e - other_e||^2."""
-    total = 0.0
-    for k in range(u.size):
-        total += (u[k] - other[k]) ** 2
-    return total
+def edge_adjoint(tail: Array, head: Array, u: Array, adjoint: Array, d: int, ground: int) -> None:
+    """K'u is added to ``adjoint``, in the order of `edge_round`."""
+    for e in range(tail.size):
+        i, at = tail[e] * d, e * d
+        for k in range(d):
+            adjoint[i + k] += u[at + k]
+        if not ground:
+            j = head[e] * d
+            for k in range(d):
+                adjoint[j + k] -= u[at + k]

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..oracles import AbstractNodeProx, GramProx, Memory, QuadraticProx
 from ..terms import Array, Packed
-from .compiler import Kernel, Step, compiled, specialised, width_of
+from .compiler import Kernel, Step, specialised, width_of
 from .packed import packed_spreads
 
 EVEN = 1e6  # condition number of H + I/tau up to which an inverse does no harm to a round
@@ -133,7 +133,6 @@ class PlainRound(AbstractRoundLoss):
     prox: AbstractNodeProx
     whole: bool
     d: int
-    strict: bool = False
 
     def round(self, at: Standing, warm: Array | None, memory: Memory, out: Moved) -> Memory:
         i = slice(None) if self.whole else self.prox.nodes
@@ -142,13 +141,9 @@ class PlainRound(AbstractRoundLoss):
         v = w[i] - tau[:, None] * adjoint[i]
         begin = v if warm is None else warm[i]
         x, memory = self.prox(v, tau, begin, memory)
-        if self.whole:
-            out.hat[:] = x.reshape(-1)
-            compiled(write_all, self.strict)(at.w, out)
-        else:
-            hat[i] = x
-            ahead[i] = 2.0 * x - w[i]
-            new[i] = w[i] + out.rho * (x - w[i])
+        hat[i] = x
+        ahead[i] = 2.0 * x - w[i]
+        new[i] = w[i] + out.rho * (x - w[i])
         return memory
 
 
@@ -173,7 +168,7 @@ def round_losses(
             nodes, found = nodes[order], replace(found, V=V, values=found.values[order], linear=found.linear[order])
         whole = np.array_equal(nodes, np.arange(n))
         if found is None:
-            out.append(PlainRound(prox, whole, d, strict))
+            out.append(PlainRound(prox, whole, d))
         elif found.V is None:
             out.append(MeanRound(nodes, found.values[:, 0], _flat(found.linear), d, strict))
         elif d == 1 and found.V.shape[2] == 1:  # of one coordinate
@@ -282,26 +277,5 @@ def packed_round(width: int) -> Kernel:
                 hat[i + a] += total
             for k in range(end):
                 write_at(out, i + k, w[i + k], hat[i + k])
-
-    return kernel
-
-
-def write_all(w: Array, out: Moved) -> None:
-    """Write what follows from w+ that is known already."""
-    for i in range(w.size):
-        write_at(out, i, w[i], out.hat[i])
-
-
-def node_way(width: int) -> Kernel:
-    """sum_i degree_i ||w_i - other_i||^2."""
-
-    def kernel(degree: Array, w: Array, other: Array, d: int) -> float:
-        end, total = width if width else d, 0.0
-        for i in range(degree.size):
-            size = 0.0
-            for k in range(end):
-                size += (w[i * end + k] - other[i * end + k]) ** 2
-            total += degree[i] * size
-        return total
 
     return kernel

@@ -7,22 +7,21 @@ import math
 import numpy as np
 
 from ..terms import Array, Packed
-from .compiler import Kernel, Step, specialised, width_of
+from .compiler import Kernel, Step, compiled, specialised, width_of
 
 LEAST = 1e-12  # of its diagonal: a pivot below it counts as 0
 TINY = 1e-300  # instead of what has no root
 LANES = 8  # matrices side by side
 
-Work = tuple[Array, Array, Array]  # room for so many matrices, their factors, and four numbers of each
+Work = tuple[Array, Array, Array]  # room for so many matrices, two columns, and four numbers of each
 
 
 def packed_spreads(H: Packed, shift: Array, strict: bool = False) -> tuple[Packed, Array]:
     """The inverses of H_i + shift_i I, and the products of the traces of such a matrix and of its inverse, which are
     not less than a condition number, (n,); inf where a matrix is singular in floats, and its inverse any numbers."""
     out, spread = Packed(np.empty(H.flat.shape), H.d), np.full(len(shift), np.inf)
-    kernel = specialised(packed_inverse, width_of(H.d), strict=strict)
-    work = np.empty(H.rows.shape[1] * LANES), np.empty(H.d**2 * LANES), np.empty(4 * LANES)
-    kernel(H.flat, shift, out.flat, spread, work, H.d)
+    work = np.empty(H.rows.shape[1] * LANES), np.empty(2 * H.d * LANES), np.empty(4 * LANES)
+    compiled(packed_inverse, strict)(H.flat, shift, out.flat, spread, work, H.d)
     return out, spread
 
 
@@ -36,85 +35,58 @@ def packed_products(A: Packed, v: Array) -> Array:
 
 # ---- kernels: all arrays are flat; entry (a, b), b <= a, of a matrix stands at a (a + 1) / 2 + b ---------------------
 @Step
-def factored(A: Array, root: Array, trace: Array, least: Array, part: Array, end: int) -> None:
-    """Cholesky's factors L of ``LANES`` matrices, of whose diagonals the reciprocals are kept, with the traces of the
-    matrices and what tells how near they are to singular ones."""
-    for a in range(end):
+def pivoted(A: Array, column: Array, inverse: Array, part: Array, k: int, d: int) -> None:
+    """The matrices after the pivot on k, whose reciprocals are ``inverse``: those of the same equations solved for
+    coordinate k; after all pivots minus the inverses."""
+    for a in range(d):
+        at = a * (a + 1) // 2 + k if a > k else k * (k + 1) // 2 + a
+        for m in range(LANES):
+            column[a * LANES + m] = A[at * LANES + m]
+    for a in range(d):
         row = a * (a + 1) // 2
+        for m in range(LANES):
+            part[m] = column[a * LANES + m] * inverse[m]
+            column[(d + a) * LANES + m] = -inverse[m] if a == k else part[m]
         for b in range(a + 1):
             for m in range(LANES):
-                part[m] = A[(row + b) * LANES + m]
-            for q in range(b):
-                for m in range(LANES):
-                    part[m] -= root[(a * end + q) * LANES + m] * root[(b * end + q) * LANES + m]
-            if b < a:
-                for m in range(LANES):
-                    root[(a * end + b) * LANES + m] = part[m] * root[(b * end + b) * LANES + m]
+                A[(row + b) * LANES + m] -= part[m] * column[b * LANES + m]
+    for a in range(d):
+        at = a * (a + 1) // 2 + k if a > k else k * (k + 1) // 2 + a
         for m in range(LANES):
-            whole = A[(row + a) * LANES + m]
-            trace[m] += whole
-            least[m] = min(least[m], part[m] - LEAST * whole)
-            root[(a * end + a) * LANES + m] = 1.0 / math.sqrt(max(part[m], TINY))
+            A[at * LANES + m] = column[(d + a) * LANES + m]
 
 
-@Step
-def inverted(root: Array, part: Array, end: int) -> None:
-    """The inverses of the factors, above their diagonals."""
-    for c in range(end):
-        for a in range(c + 1, end):
-            for m in range(LANES):
-                part[m] = root[(a * end + c) * LANES + m] * root[(c * end + c) * LANES + m]
-            for q in range(c + 1, a):
-                for m in range(LANES):
-                    part[m] += root[(a * end + q) * LANES + m] * root[(c * end + q) * LANES + m]
-            for m in range(LANES):
-                root[(c * end + a) * LANES + m] = -part[m] * root[(a * end + a) * LANES + m]
-
-
-@Step
-def squared(root: Array, A: Array, bends: Array, part: Array, end: int) -> None:
-    """The inverses of the matrices, from those of their factors, and their traces."""
-    for a in range(end):
-        row = a * (a + 1) // 2
-        for b in range(a + 1):
-            for m in range(LANES):
-                part[m] = root[(b * end + a) * LANES + m] * root[(a * end + a) * LANES + m]
-            for q in range(a + 1, end):
-                for m in range(LANES):
-                    part[m] += root[(a * end + q) * LANES + m] * root[(b * end + q) * LANES + m]
-            for m in range(LANES):
-                A[(row + b) * LANES + m] = part[m]
+def packed_inverse(H: Array, shift: Array, out: Array, spread: Array, work: Work, d: int) -> None:
+    """The inverses are written to ``out``, the products of traces to ``spread``: by pivots on the diagonal one after
+    the other, of `LANES` matrices side by side, so that each step is one of vectors."""
+    A, column, lane = work
+    size = d * (d + 1) // 2
+    part, trace = lane[:LANES], lane[LANES : 2 * LANES]
+    bends, least = lane[2 * LANES : 3 * LANES], lane[3 * LANES :]
+    for first in range(0, shift.size, LANES):
         for m in range(LANES):
-            bends[m] += part[m]
-
-
-def packed_inverse(width: int) -> Kernel:
-    """By Cholesky's factor and its inverse, of `LANES` matrices side by side, so that each step is one of vectors."""
-
-    def kernel(H: Array, shift: Array, out: Array, spread: Array, work: Work, d: int) -> None:
-        """The inverses are written to ``out``, the products of traces to ``spread``."""
-        A, root, lane = work
-        end = width if width else d
-        size = end * (end + 1) // 2
-        part, trace = lane[:LANES], lane[LANES : 2 * LANES]
-        bends, least = lane[2 * LANES : 3 * LANES], lane[3 * LANES :]
-        for first in range(0, shift.size, LANES):
+            i = min(first + m, shift.size - 1)
+            for k in range(size):
+                A[k * LANES + m] = H[i * size + k]
+            trace[m], least[m] = 0.0, 1.0
+            for k in range(d):
+                A[k * (k + 3) // 2 * LANES + m] += shift[i]
+                trace[m] += A[k * (k + 3) // 2 * LANES + m]
+        for k in range(d):
+            at = k * (k + 3) // 2
             for m in range(LANES):
-                i = min(first + m, shift.size - 1)
-                for k in range(size):
-                    A[k * LANES + m] = H[i * size + k]
-                trace[m], bends[m], least[m] = 0.0, 0.0, 1.0
-                for a in range(end):
-                    A[a * (a + 3) // 2 * LANES + m] += shift[i]
-            factored(A, root, trace, least, part, end)
-            inverted(root, part, end)
-            squared(root, A, bends, part, end)
-            for m in range(min(LANES, shift.size - first)):
-                for k in range(size):
-                    out[(first + m) * size + k] = A[k * LANES + m]
-                spread[first + m] = trace[m] * bends[m] if least[m] > 0.0 else math.inf
-
-    return kernel
+                i, pivot = min(first + m, shift.size - 1), A[at * LANES + m]
+                least[m] = min(least[m], pivot - LEAST * (H[i * size + at] + shift[i]))
+                bends[m] = 1.0 / max(pivot, TINY)
+            pivoted(A, column, bends, part, k, d)
+        for m in range(LANES):
+            bends[m] = 0.0
+            for k in range(d):
+                bends[m] -= A[k * (k + 3) // 2 * LANES + m]
+        for m in range(min(LANES, shift.size - first)):
+            for k in range(size):
+                out[(first + m) * size + k] = -A[k * LANES + m]
+            spread[first + m] = trace[m] * bends[m] if least[m] > 0.0 else math.inf
 
 
 def packed_times(width: int) -> Kernel:

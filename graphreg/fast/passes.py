@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..terms import Array, EdgeBlock
-from .compiler import Kernel, compiled, specialised, width_of
+from .compiler import Kernel, compiled, specialised
 from .edges import BALL, SQUARE, TINY, kind_of
 
 
@@ -27,25 +27,25 @@ class EdgePasses:
 
     def add_adjoint(self, u: Array, g: Array) -> None:
         """K'u of the clipped flows is added to g (n, d)."""
-        kernel = specialised(clipped_adjoint, width_of(self.d), self.kind, int(self.edge.ground))
-        kernel(self._edges, _flat(u), g.reshape(-1), self.d)
+        specialised(clipped_adjoint, int(self.d == 1))(self._edges, _flat(u), g.reshape(-1), self._kind)
 
     def residual(self, w: Array, u: Array) -> tuple[float, float]:
         """sum c ||z||, and sum of c ||z|| - <u, z> of the clipped flows, z = Kw - center."""
         center = np.zeros(0) if self.edge.center is None else _flat(self.edge.center)
-        kernel = specialised(
-            norm_residuals, width_of(self.d), self.kind, int(self.edge.ground), int(self.edge.center is not None)
-        )
-        return kernel(self._edges, center, _flat(u), _flat(w), self.d)
+        kernel = specialised(norm_residuals, int(self.d == 1))
+        return kernel(self._edges, center, _flat(u), _flat(w), self._kind)
 
     def unite(self, share: float, u: Array, parent: Array, whole: bool) -> None:
         """Nodes, unless ``whole`` entries, that are tied by flows shorter than ``share`` c come into one group."""
-        kernel = specialised(unite, int(self.kind == BALL), int(not whole), int(self.edge.ground))
-        kernel(self._edges, share, _flat(u), parent, self.d)
+        compiled(unite)(self._edges, share, _flat(u), parent, self._kind, int(not whole))
 
     @property
     def _edges(self) -> Edges:
         return self.edge.tail, self.edge.head, self.edge.base_weight, float(self.edge.strength)
+
+    @property
+    def _kind(self) -> Kind:
+        return self.d, int(self.kind == BALL), int(self.edge.ground)
 
 
 def edge_passes(edge: EdgeBlock, d: int) -> EdgePasses | None:
@@ -72,23 +72,27 @@ def _flat(values: Array) -> Array:
 
 
 # ---- kernels ---------------------------------------------------------------------------------------------------------
-def clipped_adjoint(width: int, kind: int, ground: int) -> Kernel:
-    """K'u is added to ``pull``."""
+Edges = tuple[Array, Array, Array, float]  # tails, heads, and capacities but for the last number, their factor
+Kind = tuple[int, int, int]  # coordinates, whether the norm is one of all of them (a ball), and whether to the ground
 
-    def kernel(edges: Edges, u: Array, adjoint: Array, d: int) -> None:
-        end = width if width else d
+
+def clipped_adjoint(single: int) -> Kernel:
+    """K'u is added to ``adjoint``, for edges of any number of coordinates, or of a ``single`` one."""
+
+    def kernel(edges: Edges, u: Array, adjoint: Array, of: Kind) -> None:
         tail, head, base, strength = edges
+        d, ball, ground = 1 if single else of[0], of[1], of[2]
         for e in range(tail.size):
-            c, i, at = strength * base[e], tail[e] * end, e * end
-            j = 0 if ground else head[e] * end
-            factor = 1.0
-            if kind == BALL:
+            c, i, at = strength * base[e], tail[e] * d, e * d
+            j = 0 if ground else head[e] * d
+            factor, most = 1.0, c
+            if ball:
                 size = 0.0
-                for k in range(end):
+                for k in range(d):
                     size += u[at + k] ** 2
-                factor = c / math.sqrt(max(size, c * c, TINY))
-            for k in range(end):
-                v = factor * u[at + k] if kind == BALL else min(max(u[at + k], -c), c)
+                factor, most = c / math.sqrt(max(size, c * c, TINY)), math.inf
+            for k in range(d):
+                v = min(max(factor * u[at + k], -most), most)
                 adjoint[i + k] += v
                 if not ground:
                     adjoint[j + k] -= v
@@ -96,29 +100,30 @@ def clipped_adjoint(width: int, kind: int, ground: int) -> Kernel:
     return kernel
 
 
-def norm_residuals(width: int, kind: int, ground: int, centred: int) -> Kernel:
-    """sum c ||z_e||, and the sum of c ||z_e|| - <u_e, z_e>, z = Kw - center."""
+def norm_residuals(single: int) -> Kernel:
+    """sum c ||z_e||, and the sum of c ||z_e|| - <u_e, z_e>, z = Kw - center, for edges of any number of coordinates, or
+    of a ``single`` one."""
 
-    def kernel(edges: Edges, center: Array, u: Array, w: Array, d: int) -> tuple[float, float]:
+    def kernel(edges: Edges, center: Array, u: Array, w: Array, of: Kind) -> tuple[float, float]:
         tail, head, base, strength = edges
-        end = width if width else d
+        d, ball, ground = 1 if single else of[0], of[1], of[2]
         value, residual = 0.0, 0.0
         for e in range(tail.size):
-            c, i, at = strength * base[e], tail[e] * end, e * end
-            j = 0 if ground else head[e] * end
+            c, i, at = strength * base[e], tail[e] * d, e * d
+            j = 0 if ground else head[e] * d
             length, size, along = 0.0, 0.0, 0.0
-            for k in range(end):
+            for k in range(d):
                 z = w[i + k] if ground else w[i + k] - w[j + k]
-                if centred:
+                if center.size:
                     z -= center[at + k]
-                if kind == BALL:
+                if ball:
                     length += z * z
                     size += u[at + k] ** 2
                     along += u[at + k] * z
                 else:
                     length += abs(z)
                     along += min(max(u[at + k], -c), c) * z
-            if kind == BALL:
+            if ball:
                 length = math.sqrt(length)
                 along *= c / math.sqrt(max(size, c * c, TINY))
             value += c * length
@@ -128,43 +133,36 @@ def norm_residuals(width: int, kind: int, ground: int, centred: int) -> Kernel:
     return kernel
 
 
-Edges = tuple[Array, Array, Array, float]  # tails, heads, and capacities but for the last number, their factor
-
-
-def unite(ball: int, each: int, ground: int) -> Kernel:
-    """A kernel for edges that are inside or not as a whole (``ball``), or coordinate by coordinate; they tie ``each``
+def unite(edges: Edges, share: float, u: Array, parent: Array, of: Kind, each: int) -> None:
+    """Edges of capacity c = strength base whose flow is shorter than ``share`` c join the groups of their ends, of
+    which ``parent`` is a forest that grows: as a whole (a ball), or coordinate by coordinate; they tie ``each``
     coordinate, or the nodes."""
-
-    def kernel(edges: Edges, share: float, u: Array, parent: Array, d: int) -> None:
-        """Edges of capacity c = strength base whose flow is shorter than ``share`` c join the groups of their ends, of
-        which ``parent`` is a forest that grows."""
-        tail, head, base, strength = edges
-        ways = d if each else 1
-        for e in range(tail.size):
-            most, size = share * (strength * base[e]), 0.0
-            if ball:
-                for k in range(d):
-                    size += u[e * d + k] ** 2
-                size = math.sqrt(size)
-                if size >= most:
-                    continue
-            for k in range(ways):
-                if not ball and abs(u[e * d + k]) >= most:
-                    continue
-                i = tail[e] * ways + k
-                j = parent.size - 1 if ground else head[e] * ways + k
-                while parent[i] != i:
-                    parent[i] = parent[parent[i]]
-                    i = parent[i]
-                while parent[j] != j:
-                    parent[j] = parent[parent[j]]
-                    j = parent[j]
-                if i < j:
-                    parent[j] = i
-                else:
-                    parent[i] = j
-
-    return kernel
+    tail, head, base, strength = edges
+    d, ball, ground = of
+    ways = d if each else 1
+    for e in range(tail.size):
+        most, size = share * (strength * base[e]), 0.0
+        if ball:
+            for k in range(d):
+                size += u[e * d + k] ** 2
+            size = math.sqrt(size)
+            if size >= most:
+                continue
+        for k in range(ways):
+            if not ball and abs(u[e * d + k]) >= most:
+                continue
+            i = tail[e] * ways + k
+            j = parent.size - 1 if ground else head[e] * ways + k
+            while parent[i] != i:
+                parent[i] = parent[parent[i]]
+                i = parent[i]
+            while parent[j] != j:
+                parent[j] = parent[parent[j]]
+                j = parent[j]
+            if i < j:
+                parent[j] = i
+            else:
+                parent[i] = j
 
 
 def numbered(parent: Array, number: Array) -> int:

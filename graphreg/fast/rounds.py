@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 
@@ -19,9 +20,8 @@ from ..network import AbstractFlatPoint, AbstractImage, AbstractRounds, Memories
 from ..oracles import AbstractNodeProx
 from ..terms import Array
 from .blocks import AbstractRoundBlock, CompiledBlock, PlainBlock
-from .compiler import compiled, specialised, width_of
-from .edges import FlowBuffers, edge_way
-from .nodes import AbstractRoundLoss, MeanRound, Moved, Standing, node_way, round_losses
+from .edges import FlowBuffers
+from .nodes import AbstractRoundLoss, MeanRound, Moved, Standing, round_losses
 from .order import RoundOrders
 from .sweeps import Nodes
 
@@ -55,6 +55,12 @@ class Buffers:
                 return known[k]
         known.append(np.empty(size))
         return known[-1]
+
+    def filled(self, size: int, numbers: Array | float) -> Array:
+        """The same, with these numbers."""
+        out = self.take(size)
+        out[:] = numbers
+        return out
 
     def trim(self) -> None:
         """Give back what nobody holds, for what needs memory between two rounds."""
@@ -91,18 +97,21 @@ class Image(AbstractImage):
     left: Moved | None  # of the nodes
 
     @cached_property
-    def moved(self) -> Moved:
-        return self.before.rounds.nodes(self.before, None, self.s, 1.0, ())[0] if self.left is None else self.left
+    def swept(self) -> FlatPoint:
+        """Nodes and edges at once, where a sweep takes both."""
+        return self.before.rounds.swept(self.before, self.s, 0.0, 1)
 
     @cached_property
     def w(self) -> Array:
         """(n, d)."""
-        return self.before.rounds.left(self.moved.hat)
+        return self.swept.w if self.left is None else self.before.rounds.left(self.left.hat)
 
     @cached_property
     def u(self) -> tuple[Array, ...]:
         """(m, k) per block, in the order of the form."""
-        new, _ = self.before.rounds.edges(self.before, self.moved.ahead, self.s, 0.0)
+        if self.left is None:
+            return self.swept.u
+        new, _ = self.before.rounds.edges(self.before, self.left.ahead, self.s, 0.0)
         return tuple(block.rows_of_flat(u) for block, u in zip(self.before.rounds.blocks, new, strict=True))
 
 
@@ -140,7 +149,7 @@ class Rounds(AbstractRounds):
         if [w.shape, *(each.shape for each in u)] != shapes:  # kernels look at no bounds
             raise ValueError(f"parameters and flows must have the shapes {shapes}")
         flat = tuple(block.flat_flows(each) for block, each in zip(self.blocks, u, strict=True))
-        adjoint = self._zero_adjoint()
+        adjoint = self.buffers.filled(self.form.n * self.form.d, 0.0)
         for block, each in zip(self.blocks, flat, strict=True):
             block.add_adjoint(each, adjoint)
         return FlatPoint(self, np.ascontiguousarray(_placed(w, self.place), dtype=float).reshape(-1), flat, adjoint)
@@ -153,28 +162,16 @@ class Rounds(AbstractRounds):
     def rounds(self, x: FlatPoint, warm: Array | None, s: float, rho: float, memory: Memories, count: int) -> Round:
         """x after so many rounds, T x of the last of them, and what the proxes remember; ``warm`` (n, d) is where they
         begin. Nothing of x changes."""
-        if count > 1:
-            x, warm, memory = self._forward(x, warm, s, rho, memory, count - 1)
         if self.parts_of_sweep is not None:
-            return self._swept(x, s, rho, *self.parts_of_sweep), Image(x, s, None), memory
-        left, memory = self.nodes(x, warm, s, rho, memory)
-        u, adjoint = self.edges(x, left.ahead, s, rho)
-        return FlatPoint(self, left.new, u, adjoint), Image(x, s, left), memory
-
-    def _forward(
-        self, x: FlatPoint, warm: Array | None, s: float, rho: float, memory: Memories, count: int
-    ) -> tuple[FlatPoint, Array | None, Memories]:
-        """Rounds without T x, but where the next round begins: flows move in place from the second round on."""
-        if self.parts_of_sweep is not None:
-            x = self._swept(x, s, rho, *self.parts_of_sweep)
-            if count > 1:
-                self._stays(x, s, rho, count - 1, *self.parts_of_sweep)
-            return x, None, memory
-        for k in range(count):
+            x = self.swept(x, s, rho, count - 1) if count > 1 else x
+            return self.swept(x, s, rho, 1), Image(x, s, None), memory
+        before, left = x, None
+        for k in range(count):  # flows move in place where nobody knows them
+            before = x
             left, memory = self.nodes(x, warm, s, rho, memory)
-            u, adjoint = self.edges(x, left.ahead, s, rho, x.flat_u if k else None)
+            u, adjoint = self.edges(x, left.ahead, s, rho, stays=0 < k < count - 1)
             x, warm = FlatPoint(self, left.new, u, adjoint), left.hat.reshape(self.form.shape) if self.begins else None
-        return x, warm, memory
+        return x, Image(before, s, left), memory
 
     @cached_property
     def parts_of_sweep(self) -> tuple[CompiledBlock, MeanRound] | None:
@@ -198,18 +195,14 @@ class Rounds(AbstractRounds):
         """True where proxes ask where to begin."""
         return any(loss.begins for loss in self.losses)
 
-    def _swept(self, x: FlatPoint, s: float, rho: float, edges: CompiledBlock, nodes: MeanRound) -> FlatPoint:
+    def swept(self, x: FlatPoint, s: float, rho: float, count: int) -> FlatPoint:
+        """The point after so many sweeps of `parts_of_sweep`, relaxed by rho, or T x for rho = 0 and one."""
+        edges, nodes = cast(tuple[CompiledBlock, MeanRound], self.parts_of_sweep)
         take, n = self.buffers.take, len(x.flat_w)
         w, u, adjoint = take(n), take(edges.size), take(n)
-        of_nodes = Nodes(self.stepped, s, nodes.mass, nodes.h, x.adjoint, x.flat_w, w)
-        edges.sweep(s, rho, FlowBuffers(take(n), x.flat_u[0], u, adjoint), of_nodes)
+        of_nodes = Nodes(self.stepped, s, nodes.mass, nodes.h, w, x.flat_w, x.adjoint, x.flat_u[0])
+        edges.sweep(s, rho, FlowBuffers(take(n), u, adjoint), of_nodes, count)
         return FlatPoint(self, w, (u,), adjoint)
-
-    def _stays(self, x: FlatPoint, s: float, rho: float, count: int, edges: CompiledBlock, nodes: MeanRound) -> None:
-        """Rounds that write into x."""
-        (u,), ahead = x.flat_u, self.buffers.take(len(x.flat_w))
-        of_nodes = Nodes(self.stepped, s, nodes.mass, nodes.h, x.adjoint, x.flat_w, x.flat_w)
-        edges.sweep(s, rho, FlowBuffers(ahead, u, u, x.adjoint), of_nodes, count)
 
     def nodes(self, x: FlatPoint, warm: Array | None, s: float, rho: float, memory: Memories) -> tuple[Moved, Memories]:
         """The nodes after their half of a round, and 2 w+ - w of their neighbours."""
@@ -223,30 +216,27 @@ class Rounds(AbstractRounds):
         return out, tuple(kept[: len(memory)])
 
     def edges(
-        self, x: FlatPoint, ahead: Array, s: float, rho: float, new: tuple[Array, ...] | None = None
+        self, x: FlatPoint, ahead: Array, s: float, rho: float, stays: bool = False
     ) -> tuple[tuple[Array, ...], Array]:
-        """The flows, relaxed by rho (as the prox leaves them for rho = 0), and K' of them; ``new`` is where they are
-        written, which may be where they were."""
-        adjoint = self._zero_adjoint()
-        new = tuple(self.buffers.take(block.size) for block in self.blocks) if new is None else new
-        for block, u, after in zip(self.blocks, x.flat_u, new, strict=True):
-            block.round(s, rho, ahead, u, after, adjoint)
-        return new, adjoint
+        """The flows, relaxed by rho (as the prox leaves them for rho = 0), and K' of them; those of x where it
+        ``stays`` in place, else others."""
+        adjoint = self.buffers.filled(self.form.n * self.form.d, 0.0)
+        flows = x.flat_u if stays else tuple(self.buffers.filled(u.size, u) for u in x.flat_u)
+        for block, u in zip(self.blocks, flows, strict=True):
+            block.round(s, rho, FlowBuffers(ahead, u, adjoint))
+        return flows, adjoint
 
     def way(self, a: FlatPoint, b: FlatPoint) -> tuple[float, float]:
         """sum_i deg_i ||dw_i||^2, and sum_e (2, to the ground 1) ||du_e||^2."""
         d, moved = self.form.d, 0.0
         for edge, here, there in zip(self.form.edges, a.flat_u, b.flat_u, strict=True):
-            moved += edge.lengths * compiled(edge_way)(here, there)
-        return specialised(node_way, width_of(d))(self.degree, a.flat_w, b.flat_w, d), moved
+            du = here - there
+            moved += edge.lengths * float(du @ du)
+        dw = (a.flat_w - b.flat_w).reshape(-1, d)
+        return float(self.degree @ np.einsum("ik,ik->i", dw, dw)), float(moved)
 
     def trim(self) -> None:
         self.buffers.trim()
-
-    def _zero_adjoint(self) -> Array:
-        adjoint = self.buffers.take(self.form.n * self.form.d)
-        adjoint[:] = 0.0
-        return adjoint
 
 
 def _placed(rows: Array, place: Array | None) -> Array:

@@ -29,24 +29,26 @@ class Way(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """Means, 1/2 mass ||w||^2 - <h, w>, with 1/tau = degree / s; K'u, w, and where w is written relaxed."""
+    """Means, 1/2 mass ||w||^2 - <h, w>, with 1/tau = degree / s, and w, which moves in place; and where it, K'u and the
+    flows come from that the first round begins with, or nothing where they are in place."""
 
     degree: Array
     s: float
     mass: Array
     h: Array
-    force: Array
     w: Array
-    moved: Array
+    first_w: Array
+    first_adjoint: Array
+    first_u: Array
 
 
 @Step
-def flow_of(kind: int, relaxes: int, flow: float, z: float, limit: float, steps: Steps) -> float:
-    """The prox of sigma g* at flow + sigma z, relaxed."""
+def flow_of(kind: int, flow: float, z: float, limit: float, steps: Steps) -> float:
+    """The prox of sigma g* at flow + sigma z, relaxed by rho, which 0 does not."""
     sigma, rho = steps
     v = flow + sigma * z
     v = v / (1.0 + sigma / limit) if kind == SQUARE else min(max(v, -limit), limit)
-    return flow + rho * (v - flow) if relaxes else v
+    return v if rho == 0.0 else flow + rho * (v - flow)
 
 
 @Step
@@ -59,20 +61,42 @@ def add_at_ends(u: Array, given: Array, taken: Array, length: int) -> None:
 
 
 @Step
-def moved_nodes(part: slice, stays: int, rho: float, nodes: Nodes, ahead: Array, adjoint: Array) -> None:
-    """Some nodes after their half of a round. They write ``ahead`` and empty ``pull``."""
-    degree, s, mass, h, force, w, moved = nodes
-    deg, m, target = degree[part], mass[part], h[part]
-    to, out, zero = ahead[part], moved[part], adjoint[part]
-    old = out if stays else w[part]
-    by = zero if stays else force[part]
+def copy(source: Array, to: Array, begin: int, end: int) -> None:
+    """Some entries of an array are written to another."""
+    given, taken = source[begin:end], to[begin:end]
+    for k in range(taken.size):
+        taken[k] = given[k]
+
+
+@Step
+def moved_nodes(part: slice, rho: float, nodes: Nodes, ahead: Array, adjoint: Array) -> None:
+    """Some nodes after their half of a round. They write ``ahead`` and empty ``adjoint``."""
+    deg, m, target = nodes.degree[part], nodes.mass[part], nodes.h[part]
+    to, out, by = ahead[part], nodes.w[part], adjoint[part]
     for k in range(to.size):
-        weight = deg[k] / s
-        before = old[k]
+        weight = deg[k] / nodes.s
+        before = out[k]
         x = (weight * before - by[k] + target[k]) / (weight + m[k])
         to[k] = 2.0 * x - before
-        out[k] = before + rho * (x - before)
-        zero[k] = 0.0
+        out[k] = x if rho == 0.0 else before + rho * (x - before)
+        by[k] = 0.0
+
+
+@Step
+def swept_list(
+    kind: int, flags: tuple[int, int], part: slice, edges: EdgeArrays, steps: Steps, flows: FlowBuffers
+) -> None:
+    """A group of edges that stand in no runs."""
+    centred, even = flags
+    tails, heads, most, flow = edges.tail[part], edges.head[part], edges.c[part], flows.u[part]
+    shift = edges.center[part] if centred else flow
+    for e in range(flow.size):
+        i, j = np.uint32(tails[e]), np.uint32(heads[e])  # of which the compiler knows that no index is negative
+        z = flows.ahead[i] - flows.ahead[j] - (shift[e] if centred else 0.0)
+        x = flow_of(kind, flow[e], z, edges.c[0] if even else most[e], steps)
+        flow[e] = x
+        flows.adjoint[i] += x
+        flows.adjoint[j] -= x
 
 
 def swept_round(runs: int, kind: int, flags: tuple[int, ...]) -> Kernel:
@@ -81,59 +105,53 @@ def swept_round(runs: int, kind: int, flags: tuple[int, ...]) -> Kernel:
 
     Where it ``moves`` nodes, too, those of a group come right before it, while they are in a cache: the first
     ``reach[g]`` nodes before the runs, or edges, from ``group[g]`` to ``group[g + 1]``. They write ``ahead`` and empty
-    ``pull``. Where everything ``stays`` in place, ``new``, ``pull`` and ``moved`` are also what it begins with, and
-    there may be several rounds, ``done`` (rounds,) zeros: each ``lag`` groups behind the one before, so that all of
-    them find a group in the cache.
+    ``adjoint``, which is then also what it begins with. What comes from elsewhere is copied right before it, too. There
+    may be several rounds, ``done`` (rounds,) zeros: each ``lag`` groups behind the one before, so that all of them find
+    a group in the cache.
     """
-    centred, relaxes, moves, even, stays = flags
+    centred, moves, even = flags
 
     def kernel(way: Way, edges: EdgeArrays, steps: Steps, flows: FlowBuffers, nodes: Nodes, done: Array) -> None:
         group, reach, lag, first = way
         tail, head, c, center = edges
-        ahead, u, new, adjoint = flows
+        ahead, u, adjoint = flows
         for stage in range(reach.size + (done.size - 1) * lag):
             for turn in range(done.size):
                 g = stage - turn * lag
                 if g < 0 or g >= reach.size:
                     continue
+                copies = turn == 0 and nodes.first_u.size > 0
                 if moves:
                     till = max(reach[g], done[turn])
+                    if copies:
+                        copy(nodes.first_w, nodes.w, done[turn], till)
+                        copy(nodes.first_adjoint, adjoint, done[turn], till)
                     # of slices the compiler knows that no index is negative
-                    moved_nodes(slice(done[turn], till), stays, steps[1], nodes, ahead, adjoint)
+                    moved_nodes(slice(done[turn], till), steps[1], nodes, ahead, adjoint)
                     done[turn] = till
-                part = slice(group[g], group[g] if runs else group[g + 1])
-                after, most, tails, heads = new[part], c[part], tail[part], head[part]
-                last = after if stays else u[part]
-                shift = center[part] if centred else after
-                for e in range(after.size):
-                    i, j = np.uint32(tails[e]), np.uint32(heads[e])  # of which the compiler knows that, too
-                    z = ahead[i] - ahead[j] - (shift[e] if centred else 0.0)
-                    x = flow_of(kind, relaxes, last[e], z, c[0] if even else most[e], steps)
-                    after[e] = x
-                    adjoint[i] += x
-                    adjoint[j] -= x
-                for r in range(group[g] if runs else 0, group[g + 1] if runs else 0):
-                    begin, end = first[r], first[r + 1]
-                    i, j, length = tail[r], head[r], end - begin
-                    after, most = new[begin:end], c[begin:end]
-                    here, there = ahead[i : i + length], ahead[j : j + length]
-                    last = after if stays else u[begin:end]
-                    shift = center[begin:end] if centred else after
-                    for k in range(length):
-                        z = here[k] - there[k] - (shift[k] if centred else 0.0)
-                        after[k] = flow_of(kind, relaxes, last[k], z, c[0] if even else most[k], steps)
-                    add_at_ends(after, adjoint[i : i + length], adjoint[j : j + length], length)
+                begin, end = (first[group[g]], first[group[g + 1]]) if runs else (group[g], group[g + 1])
+                if copies:
+                    copy(nodes.first_u, u, begin, end)
+                if runs:
+                    for r in range(group[g], group[g + 1]):
+                        begin, end = first[r], first[r + 1]
+                        i, j, length = tail[r], head[r], end - begin
+                        flow, most = u[begin:end], c[begin:end]
+                        here, there = ahead[i : i + length], ahead[j : j + length]
+                        shift = center[begin:end] if centred else flow
+                        for k in range(length):
+                            z = here[k] - there[k] - (shift[k] if centred else 0.0)
+                            flow[k] = flow_of(kind, flow[k], z, c[0] if even else most[k], steps)
+                        add_at_ends(flow, adjoint[i : i + length], adjoint[j : j + length], length)
+                else:
+                    swept_list(kind, (centred, even), slice(begin, end), edges, steps, flows)
 
     return kernel
 
 
-def run_adjoint() -> Kernel:
-    """The kernel of `edges.edge_pull` on runs."""
-
-    def kernel(first: Array, tail: Array, head: Array, u: Array, adjoint: Array) -> None:
-        for r in range(tail.size):
-            begin, end = first[r], first[r + 1]
-            i, j, length = tail[r], head[r], end - begin
-            add_at_ends(u[begin:end], adjoint[i : i + length], adjoint[j : j + length], length)
-
-    return kernel
+def run_adjoint(first: Array, tail: Array, head: Array, u: Array, adjoint: Array) -> None:
+    """The kernel of `edges.edge_adjoint` on runs."""
+    for r in range(tail.size):
+        begin, end = first[r], first[r + 1]
+        i, j, length = tail[r], head[r], end - begin
+        add_at_ends(u[begin:end], adjoint[i : i + length], adjoint[j : j + length], length)

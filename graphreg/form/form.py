@@ -16,7 +16,7 @@ import numpy as np
 
 from ..base.escaping import visible
 from ..inputs import Labels, as_labels, components_of
-from ..terms import Array, EdgeBlock, SampleBlock, Space, Strength, alike, shared
+from ..terms import Array, EdgeBlock, SampleBlock, Space, Strength, alike, shared, strengths
 from ..terms.losses import AbstractSmoothLoss
 
 T = TypeVar("T")
@@ -106,7 +106,7 @@ class Form:
         """The blocks of losses of other rows, which stand beside the losses of nodes."""
         return tuple(block for block in self.samples if block.map.noun == "row")
 
-    @property
+    @cached_property
     def unlike_edges(self) -> tuple[SampleBlock | EdgeBlock, ...]:
         """The blocks whose rows are neither edges nor samples at nodes: of these few rooms know."""
         return (*(edge for edge in self.edges if edge.map.edges is None), *self.beside)
@@ -146,7 +146,7 @@ class Form:
     @shared
     def component(self) -> Array:
         """The connected component (of all edges between nodes) of each node, (n,)."""
-        pairs = [block.map.pairs for block in (*self.edges, *self.beside)]
+        pairs = [block.map.links for block in (*self.edges, *self.beside)]
         if not any(len(tails) for tails, _ in pairs):
             return np.arange(self.n)
         if any(edge.map.in_line for edge in self.edges):
@@ -190,6 +190,9 @@ class Form:
         """The form at the strengths of this moment: later values of Parameters do not reach it."""
         if not any(block.strength.parameter for block in self.blocks):
             return self
+        return self.once("frozen", strengths(self.blocks), self._frozen) if self.is_small else self._frozen()
+
+    def _frozen(self) -> Form:
         samples, edges = tuple(b.fixed() for b in self.samples), tuple(e.fixed() for e in self.edges)
         return alike(self, samples=samples, edges=edges)
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..base.clock import OutOfTimeError, alarm, at_least, check_deadline, within
 from ..base.display import Html, sentence, table
+from ..base.gate import refuse
 from ..certificate import (
     Certificate,
     Certifier,
@@ -30,7 +31,7 @@ from ..compiling import conic
 from ..errors import FailedError, ModelError
 from ..form import Form
 from ..methods import AbstractMethod, Exact, PrimalDual
-from ..running import Budget, Solution, contradicted, solve
+from ..running import Budget, Costs, Solution, contradicted, solve
 from ..terms import Array
 from .given import Arrays
 
@@ -134,6 +135,7 @@ def judge(
     """The certificate of w, by as many of the steps as it takes: what is given or follows from the gradients at w, what
     balances them at the kinks near w, some rounds of the primal-dual method from w and the flows found so far, and the
     exact route."""
+    refuse(Costs(form).arrays / 8.0, "certify", "about ")
     own = feasible(form, w)
     judged, name = _Judged(form, own, gap), "gradients"
     with within(seconds):

@@ -9,10 +9,11 @@ from functools import cached_property
 
 import numpy as np
 
+from ..base.clock import alarm
 from ..certificate import Certifier, System, center, centred
 from ..form import DualPoint, EdgeBlock, Form, Held, fixes
 from ..oracles import NewtonSystem, affordable
-from ..running import STEPS, AbstractMethod, Costs, Outcome, Task, without_rounds
+from ..running import AbstractMethod, Costs, Outcome, Task, without_rounds
 from ..terms import Array
 from ..terms.losses import AbstractQuadraticLoss
 from ..terms.penalties import FlowDomain
@@ -52,7 +53,7 @@ class LinearSystem(AbstractMethod):
         out += [
             f"{edge.name} has the penalty {edge.penalty.called()}, which is no sum of squares"
             for edge in form.edges
-            if edge.penalty.quadratic(form.width(edge)) is None and not fixes(form, edge)
+            if edge.penalty.quadratic(1) is None and not fixes(form, edge)
         ]
         out += [f"{name} gives a node two values" for name in Held(form).torn]
         return tuple(dict.fromkeys(out))
@@ -62,13 +63,14 @@ class LinearSystem(AbstractMethod):
         return without_rounds(self.name, engine, checkpoint)
 
     def cost(self, costs: Costs) -> tuple[float, float]:
-        return costs.interior / STEPS, costs.arrays + costs.factors
+        return costs.step, costs.arrays + costs.factors
 
     def run(self, task: Task) -> Outcome:
         began, form, certifier, gap = time.perf_counter(), task.form, task.certifier, task.budget.gap
         v = center(form)[0]
         there = centred(form, v) if v.any() else form
-        w, point = solved(there)
+        with alarm():
+            w, point = solved(there)
         certifier.certify(np.where(form.free[:, None], 0.0, w + v), point.flows, point.prices, gap)
         if v.any() and not certifier.best().holds(gap):  # large targets have cost the bound its last digits
             near = Certifier(there, certifier)

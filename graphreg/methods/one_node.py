@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ..base.clock import check_deadline
+from ..base.clock import alarm, check_deadline
 from ..certificate import Certifier, centred
 from ..form import EdgeBlock, Form
 from ..running import AbstractMethod, Outcome, Task, without_rounds
@@ -77,7 +77,7 @@ class OneNode(AbstractMethod):
     def run(self, task: Task) -> Outcome:
         began, form, certifier, asked = time.perf_counter(), task.form, task.plain_certifier, task.budget
         w = np.zeros(form.d) if asked.start is None else asked.start[0][0]
-        with np.errstate(over="ignore", invalid="ignore"):
+        with alarm(), np.errstate(over="ignore", invalid="ignore"):
             w = certified(certifier, w, asked.gap)
             if np.isfinite(w).all() and not certifier.best().holds(asked.gap):  # large targets have cost digits
                 near = Certifier(centred(form, w), certifier)

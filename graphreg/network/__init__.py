@@ -13,6 +13,7 @@ from .engine import magnitude as magnitude
 from .engine import pieces as pieces
 from .engine import summed as summed
 from .fast import SOME as SOME
+from .fast import SPEED as SPEED
 from .fast import AbstractFlatPoint as AbstractFlatPoint
 from .fast import AbstractImage as AbstractImage
 from .fast import AbstractRounds as AbstractRounds
@@ -20,10 +21,10 @@ from .fast import Kernels as Kernels
 from .fast import Memories as Memories
 from .fast import Passes as Passes
 from .fast import Rest as Rest
+from .fast import code_of as code_of
 from .fast import compiled_from as compiled_from
 from .fast import kernels as kernels
 from .fast import pays as pays
-from .fast import worthwhile as worthwhile
 from .ledger import NUMBER as NUMBER
 from .ledger import PURPOSES as PURPOSES
 from .ledger import Account as Account

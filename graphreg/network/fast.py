@@ -10,38 +10,51 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Protocol
 
-from ..base.compiled import compiles, offered
+from ..base.compiled import Code, compiles, offered
 from ..form import Form
 from ..oracles import AbstractNodeProx, Memory
 from ..terms import Array, EdgeBlock, Packed
 
-# entries of the flows times rounds, which take numpy .05 s: less is not worth the time in which numba is loaded
-WORTH = 6_000_000
+SPEED = 120_000_000  # entries of the flows times rounds that compiled code is a second ahead of numpy
+WORTH = SPEED // 20  # fewer are not worth code that is at hand
 EXPECTED = 100  # rounds, at least, that are still to come
+FEW = 30  # of them, where code is to be bought
+COMPILING = 3.5  # seconds, rounds and looks
 SOME = 250  # rounds after which more are expected: neighbours are brought near each other
 
 Flows = tuple[Array, ...]
 Memories = tuple[Memory, ...]
 
 
-def worthwhile(entries: int, done: int) -> bool:
-    """True where rounds on a graph whose flows have so many numbers are to be compiled after so many: from the first
-    one on large graphs, later on others. So the bits of an iterate depend on the problem alone, and on whether numba
-    is there."""
-    return entries * (done + EXPECTED) >= WORTH
+def compiled_from(entries: int, price: float, earlier: int = 0) -> float:
+    """The number of rounds of a run after which they are compiled, where the flows of the graph have so many numbers,
+    the code costs so much, and so many rounds were taken before the run: from the first one on large graphs, later on
+    others. So the bits of an iterate depend on the problem, on whether numba is there, and on what code was at hand
+    when the run began, and never on the clock."""
+    if not entries:
+        return float("inf")
+    return max(WORTH / entries - EXPECTED - earlier, price * SPEED / entries - FEW, 0.0)
+
+
+def code_of(form: Form) -> Code:
+    """The code of rounds on a form, and of looks at them."""
+    edges = {each.penalty.kernel() for each in form.edges}
+    losses = {type(block.loss).__name__ for block in form.samples}
+    return _code("_".join([str(form.d), *sorted(edges), *sorted(losses)]))
+
+
+@cache
+def _code(name: str) -> Code:
+    return Code(name, COMPILING)
 
 
 def pays(form: Form, done: int) -> bool:
-    """True where rounds on a form are to be compiled, and something compiles."""
-    return worthwhile(form.differences, done) and compiles()
-
-
-def compiled_from(form: Form) -> float:
-    """The number of rounds on a form after which they are compiled, where numba is there."""
-    return max(WORTH / form.differences - EXPECTED, 0.0) if form.differences else float("inf")
+    """True where looks at so many rounds on a form are to be compiled, as rounds are where their code is at hand, and
+    something compiles."""
+    return code_of(form).price <= 0.0 and done >= compiled_from(form.differences, 0.0) and compiles()
 
 
 # ---- rounds of the primal-dual method --------------------------------------------------------------------------------
@@ -174,5 +187,5 @@ class Kernels(Protocol):
 
 
 def kernels() -> Kernels | None:
-    """The kernels that are there."""
-    return offered()
+    """The kernels that are there, where some were bought."""
+    return offered() if Code.loaded else None

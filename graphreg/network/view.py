@@ -247,7 +247,15 @@ class LocalView:
 
     def steps(self, s: float) -> Array:
         """tau_i = s / deg_i, (n,); long at a node without edges."""
-        return s / np.maximum(self.degree, LONELY)
+        return self._at_balance(s)[1]
+
+    def _at_balance(self, s: float) -> tuple[float, Array, list[Array]]:
+        """Of the balance that was asked for last: s, tau, and 1/(length s) per block of what is `kept`."""
+        known = vars(self).get("balance")
+        if known is None or known[0] != s:
+            sigma = [np.full(block.count, 1.0 / block.lengths / s) for block, _ in self.kept]
+            known = vars(self)["balance"] = s, s / np.maximum(self.degree, LONELY), sigma
+        return known
 
     def adjoint(self, flows: Iterable[Array]) -> Array:
         """K'u, (n, d); at a node all of whose edges the view has."""
@@ -260,8 +268,8 @@ class LocalView:
         """The prox of sigma g* at u + sigma (K w - center), sigma = 1/(length s), of which that of an edge is 2, to the
         ground 1; or the sigma that is given."""
         out: list[Array] = []
-        for (block, kept), each, c in zip(self.kept, u, self.weights, strict=True):
-            sigma = np.full(block.count, 1.0 / block.lengths / s if given is None else given)
+        steps = self._at_balance(s)[2] if given is None else [np.full(block.count, given) for block, _ in self.kept]
+        for (block, kept), each, c, sigma in zip(self.kept, u, self.weights, steps, strict=True):
             v = block.difference(w)  # in place from here on: these are the largest arrays of a round
             v *= block.column(sigma)
             v += each[kept]

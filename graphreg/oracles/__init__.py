@@ -22,7 +22,6 @@ from .newton import affordable as affordable
 from .newton import check_size as check_size
 from .newton import factor_bytes as factor_bytes
 from .newton import filled_work as filled_work
-from .newton import fits as fits
 from .newton import least_fill as least_fill
 from .newton import units as units
 from .newton import work as work

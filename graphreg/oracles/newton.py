@@ -24,9 +24,9 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import spilu, splu
 
 from ..base.csgraph import depth_first_order, reverse_cuthill_mckee
-from ..base.gate import QUICK, carry_out, refuse, usable_memory
+from ..base.gate import QUICK, aside, carry_out, heavy, refuse, usable_memory
 from ..form import Form, Held
-from ..terms import AbstractMatrix, Array, EdgeBlock, SampleBlock
+from ..terms import AbstractMatrix, Array, EdgeBlock, SampleBlock, product
 from ..terms.losses import AbstractSmoothLoss
 from ..terms.penalties import AbstractConstraint, AbstractSmoothPenalty
 
@@ -80,7 +80,7 @@ class Factors:
         size = len(self.indptr) - 1
         with _singular():
             if self.low:
-                return self._lower(sp.csc_matrix((data, self.indices, self.indptr), shape=(size, size)))
+                return self._lower(data)
             H = sp.csc_array((data, self.indices, self.indptr), shape=(size, size))
             # positive definite: no pivots are needed, and the order is there
             more: dict[str, Any] = {"diag_pivot_thresh": 0.0, "relax": 1, "panel_size": 8, "permc_spec": "NATURAL"}
@@ -93,13 +93,15 @@ class Factors:
         A = sp.csc_array((data, self.indices, self.indptr), shape=(size, size))
         return sp.csc_array(A + sp.triu(A, 1).T) if self.low else A
 
-    def _lower(self, upper: sp.csc_matrix) -> Solve:
+    def _lower(self, data: Array) -> Solve:
         if self._solver is None:
             from qdldl import Solver
 
-            self._solver = Solver(upper, upper=True)
+            self._upper = sp.csc_matrix((data, self.indices, self.indptr), shape=2 * (len(self.indptr) - 1,))
+            self._solver = Solver(self._upper, upper=True)
         else:
-            self._solver.update(upper, upper=True)
+            self._upper.data = data
+            self._solver.update(self._upper, upper=True)
             pivots = self._solver.factors()[1]  # an update says nothing of a pivot of 0, at which it breaks off
             if not (np.isfinite(pivots) & (pivots != 0.0)).all():
                 raise ArithmeticError("a Newton system is singular")
@@ -109,23 +111,17 @@ class Factors:
 # ---- how many entries the factors have, known before they are computed, and whether memory holds them ----------------
 PER_ENTRY = 24.0  # bytes of both factors for each entry of one of them
 FACTORS = "the factors of a Newton system"
-PER_PRODUCT = 110.0  # bytes for each product of which the matrix is a sum, while its pattern is looked for
-
-
-def fits(form: Form) -> bool:
-    """True where Newton systems of a form fit into memory, as far as `check_size` can tell."""
-    try:
-        check_size(form)
-    except MemoryError:
-        return False
-    return True
+HUB = 10.0  # times the root of the number of nodes: neighbours that make a minimum degree order slow to find
+SLOW, SLOW_WITH_HUBS = 3e6, 2e5  # entries from which on that takes about half a second
+FOR_PRODUCT = 40.0  # multiplications that each product of which the matrix is a sum takes as long as
+PER_PRODUCT = 110.0  # bytes for each of these, while the pattern is looked for
 
 
 def wide(form: Form) -> tuple[int, ...]:
     """The numbers of the blocks whose flows or prices are unknowns of a Newton system: of rows that are no edges, and
     no samples of one node each, if these are not more than the parameters, as otherwise some of them follow from
     others."""
-    unlike = (b for b in form.unlike_edges if isinstance(b, EdgeBlock) or len(b.map.pairs[0]))
+    unlike = (b for b in form.unlike_edges if isinstance(b, EdgeBlock) or len(b.map.links[0]))
     many, rows = max(form.n * form.d, 1), {id(block) for block in unlike}
     return tuple(k for k, b in enumerate(form.blocks) if id(b) in rows and b.count * b.map.width(form.d) <= many)
 
@@ -221,22 +217,35 @@ def least_fill(A: sp.csc_array) -> float:
 
 
 def _without_trees(A: sp.csc_array) -> sp.csc_array:
-    while A.nnz:
-        kept = np.flatnonzero(np.diff(A.indptr) > 2)  # itself and two neighbours
-        if len(kept) == A.shape[0]:  # pyright: ignore[reportOptionalSubscript]
-            break
-        A = sp.csc_array(A[kept][:, kept])
-    return A
+    begin, row = A.indptr.tolist(), A.indices.tolist()
+    degree = (np.diff(A.indptr) - 1).tolist()  # without itself
+    ends = [j for j, many in enumerate(degree) if many < 2]
+    left = np.full(len(degree), True)
+    while ends:
+        j = ends.pop()
+        left[j] = False
+        for i in row[begin[j] : begin[j + 1]]:  # pyright: ignore[reportIndexIssue]  (scipy has no types)
+            degree[i] -= i != j
+            if degree[i] == 1 and i != j and left[i]:
+                ends.append(i)
+    return A if left.all() else sp.csc_array(A[left][:, left])
 
 
 def sparse_order(A: sp.csc_array) -> Array:
     """The nodes in an order in which factors stay sparse (minimum degree), (n,).
 
-    It is that of a factorisation which drops all that it can: scipy has no other way to it.
+    It is that of a factorisation which drops all that it can: scipy has no other way to it, and holds Python's lock
+    meanwhile. So where that is long, as with nodes of very many neighbours, it is done by another process.
     """
+    hub = np.diff(A.indptr).max(initial=0) > HUB * np.sqrt(len(A.indptr))
+    slow = A.nnz > (SLOW_WITH_HUBS if hub else SLOW)
+    return np.argsort(aside(_minimum_degree, A) if slow else _minimum_degree(A))
+
+
+def _minimum_degree(A: sp.csc_array) -> Array:
     options = {"SymmetricMode": True}
     more: dict[str, Any] = {"drop_tol": 1.0, "fill_factor": 1.0, "diag_pivot_thresh": 0.0, "options": options}
-    return np.argsort(carry_out(lambda: spilu(A, permc_spec="MMD_AT_PLUS_A", **more)).perm_c)
+    return spilu(A, permc_spec="MMD_AT_PLUS_A", **more).perm_c
 
 
 def column_counts(A: sp.csc_array, order: Array) -> Array:
@@ -313,6 +322,7 @@ def _counts(begin: list[int], row: list[int], parent: list[int]) -> Array:
 
 # ---- the systems -----------------------------------------------------------------------------------------------------
 TIE = 1e-8  # of the curvature of losses: what pivots of w are lifted to where they are smaller, beside flows
+TINIEST = 1e-14  # the same where pivots are chosen
 REFINEMENTS = 5
 BACKWARD = 1e-13  # relative: what a solution may leave of rows of a kind
 ROUNDED = 1e-14  # relative: what is left of them without refining further
@@ -358,7 +368,7 @@ class SystemRows:
 
     def apply(self, x: Array) -> Array:
         """B x, (k, m)."""
-        return self.columns(self.B @ x)
+        return self.columns(product(self.B, x))
 
     def columns(self, z: Array) -> Array:
         """Numbers of the rows, one after the other, as (k, m)."""
@@ -366,7 +376,7 @@ class SystemRows:
 
     def adjoint(self, u: Array) -> Array:
         """B'u of u (k, m)."""
-        return self.BT @ np.ascontiguousarray(u.T).ravel()
+        return product(self.BT, u.T.ravel())
 
     def bends(self, D: Array) -> Array:
         """The diagonal of B'DB, by the diagonals of D."""
@@ -420,6 +430,7 @@ class BesideFlows:
     ) -> None:
         self.true, self.quick, self._pivots = true, quick, pivots
         self._size: Any = abs(true)
+        self._of_w = of_w
         self._kinds = np.flatnonzero(of_w), np.flatnonzero(~of_w)
         try:
             self._solve = near()
@@ -436,8 +447,10 @@ class BesideFlows:
     def _with_pivots(self) -> Solve:
         self._pivots = False
         more: dict[str, Any] = {"diag_pivot_thresh": PIVOT, "permc_spec": "NATURAL"}
+        least = np.where(self._of_w, TINIEST * np.abs(self.true.diagonal()[self._of_w]).mean(), 0.0)
+        A = sp.csc_array(self.true + sp.diags_array(least))  # nothing may tell where some of w is, and is refined
         with _singular():
-            return (splu(self.true, **more) if self.quick else carry_out(lambda: splu(self.true, **more))).solve
+            return (splu(A, **more) if self.quick else carry_out(lambda: splu(A, **more))).solve
 
     def _refined(self, right: Array) -> tuple[Array, bool]:
         """The solution, and whether it leaves next to nothing."""
@@ -487,8 +500,7 @@ class NewtonSystem:
         places = self._places(form)
         self.samples = tuple(self._samples(form, places))
         self.edges = tuple(self._edges(form, places[len(form.samples) :]))
-        self.kinks = tuple(k for k, e in enumerate(form.edges) if e.penalty.pieces(form.width(e)))  # sums of norms
-        self._pattern(len(self.order))
+        heavy(FOR_PRODUCT * _products(form, self.wide), lambda: self._pattern(len(self.order)))
 
     def vector(self, w: Array) -> Array:
         """w (n, d) in the order of the system; flows are 0."""
@@ -511,7 +523,7 @@ class NewtonSystem:
             Where the matrix is not finite or singular.
         """
         parts = [rows.parts(each) for rows, each in zip((*self.samples, *self.edges), D, strict=True)]
-        data = self._sum @ np.concatenate([*parts, np.ones(1)] if self.wide else parts)
+        data = product(self._sum, np.concatenate([*parts, np.ones(1)] if self.wide else parts))
         if not np.isfinite(data).all():
             raise ArithmeticError("a Newton system is not finite")
         if self.wide:
@@ -628,5 +640,9 @@ def factor_bytes(form: Form, how: str) -> float:
 
 def _cubes(form: Form, heights: Callable[[sp.csc_array], Array]) -> float:
     """d^3 times the sum of the squared heights of the columns of a factor."""
-    A, sizes = units(form)
-    return float(mean_size(sizes) ** 3 * (heights(A) ** 2).sum())
+
+    def summed() -> float:
+        A, sizes = units(form)
+        return float(mean_size(sizes) ** 3 * (heights(A) ** 2).sum())
+
+    return heavy(FOR_PRODUCT * _products(form, wide(form)), summed)

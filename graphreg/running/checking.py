@@ -48,9 +48,9 @@ class Checks:
 
     def reason_at_start(self, start: Start | None) -> str:
         """The reason for which the run ends before its first round: where a start with flows meets the gap. Whoever
-        has proved bounds of it before needs none here."""
-        gap = self.budget.gap
-        if start is None or start[1] is None or gap == 0.0 or self.certifier.best_dual is not None:
+        has proved bounds of it before needs none here, and of starts on a path too few do."""
+        gap, known = self.budget.gap, self.budget.warm_start is not None or self.certifier.best_dual is not None
+        if start is None or start[1] is None or gap == 0.0 or known:
             return ""
         point = start[0], start[1], None
         bound = self.cheap_bound(point, None, 0)

@@ -11,19 +11,25 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
+from ..base.compiled import compiles
 from ..form import Form
-from ..network import compiled_from, pays
+from ..network import code_of, compiled_from
 from ..oracles import factor_bytes, filled_work, work
 from ..terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 
 BAND = 1e10  # multiplications of a banded factorisation, a bound: beyond it the fill is not counted
-MULTIPLICATION = 4.6e-11  # seconds
-STEPS = 9.0  # of the interior-point method to a gap of 1e-6, what is set up before them included
-KINKS = 4.0  # more where losses have kinks
+MULTIPLICATION = 2.6e-10  # seconds, of those of a factor, with the solves that follow
+SMALL = 0.3  # of the rest: what is not counted
+COUNTED = 5e-6  # seconds in which a node or an edge is
+STEPS = 7.5  # of the interior-point method to a gap of 1e-6
+KINKS = 3.0  # more where losses have kinks
+SET_UP = 8e-3  # seconds of what is done before them
+MANY = 150  # rounds: where that method takes no longer, it comes first
 PER_NUMBER = 100.0  # bytes of rounds and their certificates, for each parameter and difference
 PER_GRAM, PER_SQUARE = 16.0, 8.0  # bytes for each entry of a node's d x d matrices, and of one that all share
 PER_ROW = 2000.0  # bytes of what CVXPY and a solver make of each parameter, difference and sample
 MORE = 1.25  # steps for each further digit
+MOST = 1e12  # rounds
 
 
 @dataclass(frozen=True)
@@ -36,20 +42,22 @@ class Costs:
 
     @cached_property
     def multiplications(self) -> float:
-        """The multiplications of a sparse factorisation of all parameters; a bound where that is small beside the
-        rest of a step, and inf where it is too large to count them. Trees fill in nothing."""
-        form, bound = self.form, work(self.form)
-        if bound * MULTIPLICATION <= self._around_factors:
-            return bound
-        if bound <= BAND:
-            return filled_work(form)
-        forest = sum(edge.count for edge in form.between) == form.n - form.n_components and not form.unlike_edges
-        return 4.0 * form.d**3 * form.n if forest else float("inf")
+        """The multiplications of a sparse factorisation of all parameters; a bound where that is small beside the rest
+        of a step, about a fifth of one where rounds come first without them and counting takes long, and inf where it
+        is too large to count them. Trees fill in nothing."""
+        form, edges = self.form, sum(edge.count for edge in self.form.between)
+        if edges == form.n - form.n_components and not form.unlike_edges:
+            return 4.0 * form.d**3 * form.n
+        if work(form) > BAND or self.cheap:
+            return float("inf") if work(form) > BAND else work(form)
+        least = SET_UP + STEPS * self._around_factors
+        waits = COUNTED * (form.n + edges) > SMALL * least and self.rounds_in(least) >= MANY
+        return work(form) / 5.0 if waits else filled_work(form)
 
     @property
     def cheap(self) -> bool:
-        """True where a factor is no matter beside the rest of a step."""
-        return MULTIPLICATION * self.multiplications <= self._around_factors
+        """True where even a bound of the multiplications is no matter beside the rest of a step."""
+        return MULTIPLICATION * work(self.form) <= SMALL * self._around_factors
 
     @cached_property
     def differences(self) -> float:
@@ -65,17 +73,17 @@ class Costs:
 
     def rounds_in(self, seconds: float) -> int:
         """The number of rounds of `PrimalDual` that take so long: some before they are compiled, and more from then
-        on."""
-        plain = seconds / self.round(compiled=False)
-        if not pays(self.form, int(self.earlier + plain)):
+        on. Of no end of time `MOST`."""
+        plain = min(seconds / self.round(compiled=False), MOST)
+        first = compiled_from(self.form.differences, code_of(self.form).price, self.earlier)
+        if plain < first or not compiles():
             return int(plain)
-        first = max(compiled_from(self.form) - self.earlier, 0.0)
         return int(first + (plain - first) * self.round(compiled=False) / self.round(compiled=True))
 
     def round(self, compiled: bool) -> float:
         """Seconds of a round of `PrimalDual`, with its share of looks at it."""
         n, d = self.form.shape
-        out = 1.5e-4 + (2.9e-9 if compiled else 2.0e-8) * (n * d + self.differences)
+        out = 9e-5 + (2.9e-9 if compiled else 3.0e-8) * (n * d + self.differences)
         for block in self.form.samples:
             numbers = block.offset.size * d if block.map.noun == "sample" else block.A.nnz
             if not isinstance(block.loss, AbstractQuadraticLoss):
@@ -87,17 +95,23 @@ class Costs:
         """Seconds of a run of `InteriorPoint`."""
         digits = math.log10(1e-6 / self.gap) if 0.0 < self.gap < 1e-6 else 0.0
         kinks = KINKS * any(not isinstance(block.loss, AbstractSmoothLoss) for block in self.form.samples)
-        return (STEPS + kinks + MORE * digits) * (self._around_factors + MULTIPLICATION * self.multiplications)
+        return SET_UP + (STEPS + kinks + MORE * digits) * self.step
+
+    @property
+    def step(self) -> float:
+        """Seconds of a step of it."""
+        return self._around_factors + MULTIPLICATION * self.multiplications
 
     @property
     def _around_factors(self) -> float:
         """Seconds of a step, with a look at it, but for its factorisation."""
-        out = 1.4e-3 + 1.3e-6 * self.differences
+        out = 1e-3 + 1e-6 * self.differences
         for block in self.form.samples:
             numbers = block.offset.size * self.form.d
-            out += 7.6e-9 * numbers * self.form.d
+            out += 8e-10 * numbers * self.form.d
             if not isinstance(block.loss, AbstractQuadraticLoss):
-                out += 1.2e-7 * numbers
+                boxes = block.loss.bends(block.y.ravel()[:1]) is not None
+                out += 2.9e-7 * block.offset.size if boxes else 2.9e-8 * numbers
         return out
 
     @property

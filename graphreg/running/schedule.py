@@ -16,7 +16,7 @@ WARM = 10  # the same from a start that was given: iterates near one optimum cha
 # target, and missed from 1700 times on.
 WITHIN, MAYBE = 30.0, 1500.0
 SURE = 3.0  # the same for gaps that are known: repairs met it at up to 6 times the target
-FAR = 100.0  # the same from which on nothing is looked for
+FAR = 10.0  # the same from which on nothing is looked for: of 220 looks at up to 100 times the target 2 met it
 DISTANT = 300.0  # times the target: gaps from which on no more than k/6 rounds go by between two looks
 LEAST = 1e-17  # gaps below it, and negative ones, are rounding: no decay can be read off them
 

@@ -145,7 +145,9 @@ class Task:
         in the problem itself."""
         form, certifier = self.form, self.certifier
         keeper = None if self.kept is None or budget.checkpoint is None else self.kept.keeper(self.depth)
-        there, v = around(form, method)
+        with alarm():
+            there, v = around(form, method)
+            view, engine = view_of(there, budget), budget.engine
         judge = certifier
         if v is not None:
             judge = Certifier(there, certifier)
@@ -153,7 +155,6 @@ class Task:
                 judge.propose(certifier.best_primal.w - v, certifier.best_dual.found.dual_point)
             if budget.start is not None:
                 budget = replace(budget, start=(budget.start[0] - v, budget.start[1]))
-        view, engine = view_of(there, budget), budget.engine
         if v is not None and not method.central and budget.warm_start is None:
             numbers = form.d * (form.d + 3) // 2  # a gradient and a symmetric Hessian
             view.engine.ledger.sum("adaptation", numbers, center(form)[1])
@@ -192,7 +193,9 @@ class Task:
             return Outcome(best, self.certifier, "gap", status="certified", message=said)
         refuse(Costs(form).arrays / 8.0, self.method.name, "about ")
         own.spot_checks.begin()
-        if (rows := torn(form)) or own.spot_checks.contradiction:
+        with alarm():
+            rows = torn(form)
+        if rows or own.spot_checks.contradiction:
             return statuses.judged(Outcome(own.best(), own, "infeasible" if rows else "failed", cause=rows), gap)
         with np.errstate(over="ignore", invalid="ignore"):
             found = self.method.run(self)
@@ -274,6 +277,5 @@ def _further(found: Outcome, gap: float) -> bool:
     there."""
     known = found.status == "certified" or (gap == 0.0 and found.certificate.valid)
     more = found.status == "unattained" or (not known and found.status != "interrupted" and found.certifier.recedes())
-    return (
-        more and found.own is None and not found.certificate.contradiction
-    )  # a baseline has been there in its own problem
+    # a baseline has been there in its own problem
+    return more and found.own is None and not found.certificate.contradiction

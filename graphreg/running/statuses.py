@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..base.gate import LESS
 from ..certificate import Certificate
 from ..form import Form
 from ..terms import feature_of
@@ -119,7 +120,7 @@ def failed(cause: str) -> str:
     """The sentence of a breakdown."""
     remedy = "shorten the steps where they are given, rescale the features, or try another method or solver"
     if cause.startswith(MemoryError.__name__):
-        remedy = "take a smaller problem, more memory, or in place of factors a method of rounds such as PrimalDual()"
+        cause, remedy = cause.removesuffix(f"; {LESS}"), LESS
     return f"No finite answer was found{f' ({cause})' if cause else ''}; {remedy}."
 
 

@@ -37,6 +37,7 @@ from .padding import gram as gram
 from .padding import inverses as inverses
 from .padding import packed_grams as packed_grams
 from .padding import predictors as predictors
+from .padding import product as product
 from .padding import times as times
 from .padding import triangles as triangles
 from .records import GROUND as GROUND

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .maps import AbstractMatrix, Rows, pieces
-from .padding import Batch, adjoint, batches, gram, lanes_of, predictors
+from .padding import Batch, adjoint, batches, gram, lanes_of, predictors, product
 from .penalties.base import row_norm
 from .records import Array
 
@@ -129,7 +129,7 @@ class Design(AbstractMatrix):
         """X w, an array of its own."""
         if self.layout.in_stacks:
             return self._by_node(w)
-        return (self.K @ w.ravel()).reshape(self.shape)
+        return product(self.K, w.ravel()).reshape(self.shape)
 
     def _by_node(self, w: Array) -> Array:
         stacks, out = self.stacks or (), np.zeros(self.shape)
@@ -146,7 +146,7 @@ class Design(AbstractMatrix):
     def adjoint(self, a: Array, shape: tuple[int, int]) -> Array:
         """X'a, (n, d)."""
         if not self.layout.in_stacks:
-            return (self.K.T @ a.ravel()).reshape(shape)
+            return product(self.K, a.ravel(), transposed=True).reshape(shape)
         out = np.zeros(shape)
         with np.errstate(all="ignore"):  # infinite prices, of which a sparse product says nothing either
             for batch in self.stacks or ():

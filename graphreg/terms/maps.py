@@ -16,12 +16,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..base.display import Brief
+from ..base.gate import heavy, refuse
 from ..inputs import difference_matrix
-from .padding import at_a_time
+from .padding import at_a_time, product
 from .records import GROUND, Array
 
 Rows = Array | slice
 STREAM = 1 << 17  # numbers looked at together
+PER_PAIR = 4.0  # numbers of 8 bytes
+FOR_ENTRY = 200.0  # multiplications that each takes as long as while they are sorted
 MANY = 1 << 18  # edges beyond which K is not kept beside K'
 
 
@@ -75,6 +78,11 @@ class AbstractMap(Brief, ABC):
     @abstractmethod
     def pairs(self) -> tuple[Array, Array]:
         """The two nodes of every pair that the same row touches."""
+
+    @property
+    def links(self) -> tuple[Array, Array]:
+        """Two nodes each of as many of these pairs as connect the same nodes."""
+        return self.pairs
 
     def columns(self, d: int) -> Array:
         """The numbers of the coordinates that the rows see, of d."""
@@ -160,6 +168,9 @@ class AbstractMatrix(AbstractMap):
     @cached_property
     def _places(self) -> tuple[Array, Array, Array]:
         """Rows and the nodes that they touch, in order, and how many of their lines do."""
+        return heavy(FOR_ENTRY * self.K.nnz, self._sorted)
+
+    def _sorted(self) -> tuple[Array, Array, Array]:
         line, node, _ = self._entries
         key = line * np.int64(self.n) + node
         key = key[np.append(True, key[1:] != key[:-1])[: len(key)]]  # a line's coordinates are side by side
@@ -219,8 +230,16 @@ class AbstractMatrix(AbstractMap):
     def pairs(self) -> tuple[Array, Array]:
         rows, nodes, _ = self._places
         seen = sp.csr_array((np.ones(len(rows)), (rows, nodes)), shape=(self.count, self.n))
-        one, other = sp.triu(seen.T @ seen, 1).coords
+        products = float((np.bincount(rows, minlength=1) ** 2.0).sum())
+        refuse(PER_PAIR * min(products, self.n**2.0), "the pairs of nodes that rows tie")
+        one, other = heavy(products, lambda: sp.triu(seen.T @ seen, 1)).coords
         return one, other
+
+    @property
+    def links(self) -> tuple[Array, Array]:
+        rows, nodes, _ = self._places
+        same = rows[1:] == rows[:-1]
+        return nodes[:-1][same], nodes[1:][same]
 
 
 class AbstractEdges(AbstractMap):
@@ -269,10 +288,10 @@ class AbstractEdges(AbstractMap):
         return sp.csr_array(sp.kron(self.K, pick, format="csr"))
 
     def chosen(self, w: Array) -> Array:
-        return np.ascontiguousarray(w[:, self.coordinates])
+        return np.ascontiguousarray(w if self.features is None else w[:, self.features])
 
     def add_adjoint(self, u: Array, out: Array) -> None:
-        out[:, self.coordinates] += self.transposed @ u
+        out[:, self.coordinates] += product(self.transposed, u)
 
     @property
     def owner(self) -> Array:
@@ -386,7 +405,7 @@ class Matrix(AbstractMatrix):
         return len(self.K.indptr[:: self.k]) - 1
 
     def across(self, part: Array, some: Rows) -> Array:
-        return (self._rows(some) @ part.ravel()).reshape(-1, self.k)
+        return product(self._rows(some), part.ravel()).reshape(-1, self.k)
 
     def _rows(self, some: Rows) -> sp.csr_array:
         if isinstance(some, slice) and some == slice(None):
@@ -394,12 +413,7 @@ class Matrix(AbstractMatrix):
         return self.K[np.arange(self.count * self.k).reshape(-1, self.k)[some].ravel()]
 
     def add_adjoint(self, u: Array, out: Array) -> None:
-        out += (self._transposed @ u.ravel()).reshape(out.shape)
-
-    @cached_property
-    def _transposed(self) -> sp.csc_array:
-        """K', a view: made anew it takes as long as a product of some hundred rows."""
-        return self.K.T
+        out += product(self.K, u.ravel(), transposed=True).reshape(out.shape)
 
     def part(self, rows: Array) -> Self:
         keys = [self.keys[r] for r in np.arange(self.count)[rows].tolist()] if self.keys else ()

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse import _sparsetools
 
 from ..base.gate import heavy
 from .records import Array
@@ -59,6 +61,16 @@ def block_diagonal(blocks: Array) -> sp.bsr_array:
     """The matrix (m k, m k) with these blocks (m, k, k) on its diagonal."""
     m, k, _ = blocks.shape
     return sp.bsr_array((blocks, np.arange(m), np.arange(m + 1)), shape=(m * k, m * k))
+
+
+def product(A: Any, x: Array, transposed: bool = False) -> Array:
+    """A x, or A'x, of a sparse matrix by rows: the loop of scipy, which looks at its operands for longer than a product
+    of some hundred rows takes, and makes a matrix of A' each time."""
+    shape = A.shape[::-1] if transposed else A.shape
+    out = np.zeros((shape[0], *x.shape[1:]))
+    loop = getattr(_sparsetools, f"{'csc' if transposed else 'csr'}_matvec{'s' * (x.ndim - 1)}")
+    loop(*shape, *x.shape[1:], A.indptr, A.indices, A.data, x.ravel(), out.ravel())
+    return out
 
 
 def at_a_time(rows: int, length: int) -> Iterator[slice]:

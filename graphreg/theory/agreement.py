@@ -129,7 +129,7 @@ class StrengthMax(NumberWithAssumptions):
         form, c = self.vary.at(factor * self.value), self.consensus.certificate.w
         point = self.consensus.certificate.dual_point
         certifier = Certifier(form)
-        certifier.propose(c, point)
+        certifier.propose(c, point, 1e-9)
         found = certifier.best()  # a flow at its capacity, at factor 1, may lie outside by rounding: repair it
         return found if found.holds(1e-9) else certifier.certify(c, point.flows, point.prices, 1e-9)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..base.clock import cut_short, progress_bar, within
+from ..base.clock import cut_short, needed, progress_bar, within
 from ..base.messages import warn
 from ..distributed import MPI
 from ..errors import MethodError, WorkerError
@@ -131,7 +131,8 @@ def cross_validate(  # noqa: PLR0913
     _check(engine=engine, refit=refit, progress=progress)
     _check_engine(engine, jobs, checkpoint)
     with within(seconds):
-        values, split = grid_of(problem, grid), folds_of(problem.form, folds, by, seed)
+        with needed("cross_validate"):
+            values, split = grid_of(problem, grid), folds_of(problem.form, folds, by, seed)
         scorer = scorer_of(problem.form, scoring, greater_is_better)
         if rule == "1se":
             values.regularisation(problem.form)  # refuses where no order is known, before hours are spent

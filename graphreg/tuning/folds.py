@@ -200,7 +200,7 @@ def _component(form: Form, j: int) -> Array:
     """The component of each node by the edges that act on the coordinate j."""
     if all(e.features is None for e in form.between):
         return form.component
-    acting = [e.map.pairs for e in form.edges if j in e.map.columns(form.d)]
+    acting = [e.map.links for e in form.edges if j in e.map.columns(form.d)]
     i, k = (np.concatenate(ends) for ends in zip((np.zeros(0, dtype=int),) * 2, *acting, strict=True))
     return components_of(i, k, form.n)[1]
 

@@ -114,8 +114,9 @@ def bound(form, flows, move=None, prices=None, least=None):
         point = point if prices is None else replace(point, prices=form.gradient_prices(prices * at))
     enclosure = Enclosure(form)
     if least is not None:
-        enclosure.curvature(enclosure.system, dual.nodes.inverse).least[:] = least
-    return enclosure.absorbed(dual.nodes.inverse, point, at)
+        dual.nodes.proved[:] = [squares.Curvature(enclosure.system, dual.nodes.inverse)]
+        dual.nodes.proved[0].least[:] = least
+    return enclosure.absorbed(dual.nodes, point, at)
 
 
 @pytest.mark.parametrize(("case", "seed"), thinned(CASES, range(3), every=3))

@@ -199,10 +199,29 @@ def test_plans_close_what_they_are_asked_to(name, apart):
 def test_plans_for_all_points_are_kept():
     form = form_of("squares along a path")
     planner = Planner(System(form))
-    assert planner.kept is None
-    plan = planner.everywhere(Slack.of(planner.system, np.zeros(planner.system.size), flows=False))
-    assert planner.kept is plan
+    slack = Slack.of(planner.system, np.zeros(planner.system.size), flows=False)
+    plan = planner.everywhere(slack)
+    assert planner.everywhere(slack) is plan
     assert plan.kept.all()
+    assert planner.everywhere(Slack(slack.room, 2.0 * slack.weight)) is not plan
+    assert planner.everywhere(Slack(np.zeros(len(slack.room)), slack.weight)).tree.movable.sum() == 0
+
+
+def test_rough_weights_are_the_same_where_prices_move_a_little():
+    rng = np.random.default_rng(0)
+    data = gr.NodeData.from_dict({i: (rng.standard_normal((4, 2)), [0, 1, 0, 1]) for i in range(3)})
+    system = System(gr.Problem(gr.LogisticLoss(data) + 0.1 * gr.TotalVariation(nx.path_graph(3), gr.L2())).form)
+    (one,) = system.prices
+    deep = np.zeros(system.size)
+    one.taken(deep)[:] = (one.scale * np.where(one.block.y > 0.5, -0.4, 0.4))[:, None]
+    assert np.isfinite(one.block.conjugates(one.given(one.taken(deep)).ravel())).all()
+    near, far, shallow, none = (
+        one.taken(Slack.of(system, share * deep, flows=False, rough=True).weight) for share in (1.0, 1.1, 1e-5, 0.0)
+    )
+    np.testing.assert_array_equal(near, one.scale[:, None])
+    np.testing.assert_array_equal(near, far)
+    assert ((shallow > 0.0) & (shallow < 1e-6 * near)).all()
+    assert not none.any()
 
 
 def test_room_is_what_domains_leave():

@@ -130,6 +130,9 @@ def test_latent_nodes_and_standardised_features_are_written(tmp_path, model):
     standard = pd.read_csv(out / "standardised.csv").set_index("feature")
     frame = pd.read_csv(tmp_path / "visits.csv")
     assert standard.loc["dose", "scale"] == pytest.approx(frame["dose"].std())
+    solution = gr.read_model(model).solve()
+    written = pd.read_csv(out / "coefficients.csv", index_col=0)["dose"].to_numpy()
+    assert written == pytest.approx(solution.coef[:, solution.form.space.names.index("dose")] / frame["dose"].std())
     assert "north/a" in set(pd.read_csv(out / "edges.csv")["head"])
 
 

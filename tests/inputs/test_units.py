@@ -96,3 +96,32 @@ def test_what_cannot_be_standardised_is_named(dollars):
         gr.Problem(gr.SquaredLoss(one) + gr.HuberLoss(two))
     two = read(dollars[30:], standardise=one.standardised)
     assert gr.Problem(gr.SquaredLoss(one) + gr.HuberLoss(two)).form.space.units == one.standardised
+
+
+def test_units_that_differ_are_said_in_one_sentence(dollars):
+    def solved(**how):
+        model = gr.SquaredLoss(read(dollars, **how)) + 2e3 * gr.TotalVariation(nx.path_graph("abcdef"), gr.L2())
+        return gr.Problem(model).solve()
+
+    raw, standard = solved(), solved(standardise=True)
+    said = "penalties weigh all coefficients alike, in whatever units: standardise the features"
+    assert said in str(raw)
+    assert said in raw.summary().facts["units"]
+    assert said not in str(standard)
+    assert "units" not in standard.summary().facts
+
+
+def test_pictures_are_in_the_units_of_the_columns(dollars):
+    plots = pytest.importorskip("graphreg.plots")
+    pytest.importorskip("matplotlib").use("Agg")
+    lam = gr.Parameter(2e3, name="lam")
+    graph = nx.path_graph("abcdef")
+    problem = gr.Problem(gr.SquaredLoss(read(dollars, standardise=True)) + lam * gr.TotalVariation(graph, gr.L2()))
+    solution = problem.solve()
+    largest = solution.table()["income"].abs().max()
+    axes = plots.plot_map(solution, {label: (k, 0) for k, label in enumerate("abcdef")}, "income")
+    bar = axes.figure.axes[-1]
+    assert np.abs(bar.get_ylim()).max() == pytest.approx(largest, rel=0.3)  # with a margin
+    lines = plots.plot_path(gr.path(problem, [1e3, 2e3]), feature="income").get_lines()
+    last = [line.get_ydata()[-1] for line in lines if len(line.get_ydata()) == 2]
+    assert max(map(abs, last)) == pytest.approx(largest, rel=1e-3)

@@ -12,8 +12,10 @@ from core_cases import view_of
 from round_cases import PROBLEMS, WAYS, compiling, forced_rounds, means, regression, tied
 
 import graphreg as gr
+from graphreg.base import compiled
 from graphreg.distributed import Actors
 from graphreg.fast import nodes, order, rounds
+from graphreg.methods.splitting import primal_dual
 from graphreg.methods.splitting._halpern import Iterate
 from graphreg.network import fast
 from graphreg.saving.packing import JsonTree
@@ -224,6 +226,56 @@ def test_they_begin_when_it_pays(forced, monkeypatch):
     close(late[-1], walk(problem, gr.PrimalDual(), False, count=40)[-1])
     compiling(monkeypatch, False)
     assert walk(problem, gr.PrimalDual(), False, count=3)[-1].x.known is None
+
+
+@pytest.fixture
+def bought_anew():
+    """Forgets what was bought, now and in the end."""
+
+    def forget():
+        fast._code.cache_clear()
+        compiled._folder.cache_clear()
+
+    yield forget
+    forget()
+
+
+def test_they_begin_when_doing_without_has_cost_as_much(forced, monkeypatch, bought_anew, tmp_path):
+    """Of one run that is gone on with where its code is at hand, in the same round."""
+    problem, method = PROBLEMS["regression, l2"](), gr.PrimalDual()
+    form = problem.form
+    monkeypatch.setattr(compiled, "EARLY", False)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(compiled.Code, "loaded", False)
+    monkeypatch.setattr(fast, "SPEED", form.differences)  # a second each round
+    monkeypatch.setattr(fast, "COMPILING", fast.FEW + 20.0)
+    monkeypatch.setattr(primal_dual, "SPEED", form.differences)
+    monkeypatch.setattr(compiled, "compiles", lambda: True)
+    bought_anew()
+    assert not fast.pays(form, 1000)
+    assert fast.kernels() is None
+    late = walk(problem, method, True, count=40)
+    assert [state.x.known is not None for state in late] == [False] * 21 + [True] * 20
+    assert fast.pays(form, 0)
+    assert fast.kernels() is not None
+    assert walk(problem, method, True, count=1)
+    state = JsonTree.of(late[13], "state").value(view_of(form))
+    for _ in range(27):
+        state = method.step(state)
+    for a, b in zip(numbers(state), numbers(late[-1]), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_what_was_done_without_them_counts(monkeypatch, bought_anew, tmp_path):
+    problem = PROBLEMS["regression, l2"]()
+    monkeypatch.setattr(compiled, "EARLY", False)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(fast, "WORTH", 0)
+    bought_anew()
+    code, rounds = fast.code_of(problem.form), 100
+    problem.solve(gr.PrimalDual(), gap=0, rounds=rounds)
+    assert code.price == pytest.approx(fast.COMPILING - rounds * problem.form.differences / fast.SPEED)
+    assert fast.code_of(PROBLEMS["regression, l1"]().form).price == fast.COMPILING  # of others not
 
 
 def test_small_runs_do_not_load_numba(monkeypatch):

@@ -216,7 +216,7 @@ def test_a_promise_is_looked_at_again():
 def test_a_try_is_as_long_as_what_follows_allows():
     (first, second, *_) = plan(costs := Costs(problem(graph=nx.complete_graph(12)).form))
     assert isinstance(first.method, gr.PrimalDual)
-    assert first.rounds == max(costs.rounds_in(auto.NEWTON * costs.interior), auto.FEWEST)
+    assert first.rounds == max(costs.rounds_in(auto.TRIED * costs.interior), auto.FEWEST)
     assert first.rounds + first.most == costs.rounds_in(auto.LONGEST * costs.interior) > first.rounds
     assert second == Stage(gr.InteriorPoint())
 
@@ -258,14 +258,22 @@ def test_newton_steps_go_on_while_they_lead_anywhere(monkeypatch):
         assert found.iterate(gr.InteriorPoint(), Budget(1e-30)).rounds == most
 
 
-def test_losses_with_kinks_begin_with_newton_steps_where_these_are_cheap(monkeypatch):
-    monkeypatch.setattr(gr.InteriorPoint, "missing", lambda self, form: ())
-    costs = Costs(problem(gr.QuantileLoss).form)
-    assert costs.rounds_in(costs.interior) < auto.MANY
-    assert next(iter(plan(costs))).method == gr.InteriorPoint()
-    monkeypatch.setattr(auto, "MANY", 1)
-    monkeypatch.setattr(auto, "FEWEST", 1)
+@pytest.mark.parametrize("loss", [gr.SquaredLoss, gr.QuantileLoss])
+def test_newton_steps_come_first_where_they_are_cheap_beside_rounds(loss, monkeypatch):
+    costs = Costs(problem(loss).form)
+    many = costs.rounds_in(costs.interior)
+    monkeypatch.setattr(auto, "MANY", many + 1)
+    assert next(iter(plan(costs))) == Stage(gr.InteriorPoint())
+    monkeypatch.setattr(auto, "MANY", many)
     assert next(iter(plan(costs))).method == gr.PrimalDual()
+    assert next(iter(plan(costs, newton_first=True))) == Stage(gr.InteriorPoint())
+
+
+def test_rows_that_are_no_edges_take_no_rule_of_their_own(monkeypatch):
+    graph = gr.Graph.from_edges(nx.cycle_graph(12).edges, nodes=range(12))
+    one = gr.Problem(gr.SquaredLoss(data()) + 0.3 * gr.L1()(gr.w.across(graph, 2)))
+    monkeypatch.setattr(auto, "MANY", 1)
+    assert stages(one) == ["PrimalDual", "InteriorPoint", "Exact"]
 
 
 def test_the_first_solve_imports_no_methods_that_it_does_not_take():
@@ -279,7 +287,7 @@ def test_the_first_solve_imports_no_methods_that_it_does_not_take():
 def test_rounds_get_faster_when_they_are_compiled(earlier, numba, monkeypatch):
     costs = Costs(problem().form, earlier=earlier)
     monkeypatch.setattr(fast, "WORTH", (fast.EXPECTED + 8) * costs.form.differences)  # from the ninth round on
-    monkeypatch.setattr(fast, "compiles", lambda: numba)
+    monkeypatch.setattr(predicting, "compiles", lambda: numba)
     plain, compiled = costs.round(compiled=False), costs.round(compiled=True)
     first = max(8 - earlier, 0) if numba else np.inf
     for seconds in (4.5 * plain, 30.5 * plain):

@@ -315,15 +315,24 @@ def test_what_is_missing_names_the_rows():
     assert said.startswith("Ball((D^2 w)_t) has the penalty Ball, and the method takes")
 
 
+def test_nodes_of_which_nothing_tells_where_they_are():
+    """Rows of order 2 on a graph of trees, with few data: along some directions nothing bends, not even the rows."""
+    rng, n = np.random.default_rng(4), 40
+    graph = gr.Graph.from_edges(nx.gnm_random_graph(n, 36, seed=4).edges, nodes=range(n))
+    node, X = np.sort(rng.integers(0, n, 70)), rng.standard_normal((70, 3))
+    data = gr.NodeData.from_arrays(X, X.sum(axis=1) + rng.standard_normal(70), node)
+    for loss in (gr.SquaredLoss, gr.HuberLoss, gr.QuantileLoss):
+        assert certified(loss(data) + 0.05 * gr.L2()(w.across(graph, 2)), 1e-6).rounds <= 12
+
+
 # ---- the plan of Auto ------------------------------------------------------------------------------------------------
 def names(model, gap=1e-6):
     return [stage.method.name for stage in plan(Costs(gr.Problem(model).form, gap))]
 
 
-def test_auto_takes_newton_steps_first_where_rows_are_stiff_and_factors_cheap():
+def test_auto_begins_with_rounds_where_factors_of_rows_are_dense():
     path = w.along(range(T), 2)
     assert names(means(Y) + gr.SquaredL2()(path) + gr.Zero()(w.at(3) - 1.0))[0] == "LinearSystem"
-    assert names(means(Y) + gr.L1()(path))[0] == "InteriorPoint"
-    assert names(means(Y) + gr.NonNegative()(w.across(ARROWS)))[0] == "InteriorPoint"
+    assert "InteriorPoint" in names(means(Y) + gr.L1()(path))
     dense = nx.gnm_random_graph(2000, 12000, seed=1)
     assert names(means(signal(2000)) + gr.L1()(w.across(dense, 2)))[0] == "PrimalDual"

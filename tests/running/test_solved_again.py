@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import graphreg as gr
-from graphreg.certificate.kernel import system
+from graphreg.certificate.kernel import squares, system
+from graphreg.certificate.proposing import enclosure
 from graphreg.form import form
 from graphreg.network import view as views
 from graphreg.running import driver
@@ -41,6 +42,23 @@ def test_an_answer_is_that_of_a_new_problem(method):
         strength.value = value
         again = kept.solve(method, seed=seed, rounds=60, on_failure="return")
         same(again, problem(value).solve(method, seed=seed, rounds=60, on_failure="return"))
+
+
+def test_the_form_and_what_is_proved_of_its_hessians_are_found_once_for_all_strengths(monkeypatch):
+    found = []
+    monkeypatch.setattr(enclosure, "Curvature", lambda *given: found.append(given) or squares.Curvature(*given))
+    strength = gr.Parameter(0.2, name="lam")
+    given = problem(strength)
+    first = given.form.frozen()
+    given.solve(gr.PrimalDual())
+    assert given.form.frozen() is first
+    strength.value = 0.05
+    other = given.form.frozen()
+    assert other is not first
+    assert [float(edge.strength) for edge in (*first.edges, *other.edges)] == [0.2, 0.05]
+    given.solve(gr.PrimalDual())
+    given.solve(gr.PrimalDual())
+    assert len(found) == 2  # once for each form around the common model
 
 
 def test_proxes_the_centred_form_and_the_matrix_are_found_once(monkeypatch):

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import graphreg as gr
 from graphreg.datasets.random_problems import random_problem
 from graphreg.terms import design, maps
-from graphreg.terms.padding import batches
+from graphreg.terms.padding import batches, product
 
 COUNTS = {"as many each": [4] * 6, "ragged": [1, 7, 3, 12, 2, 5], "one node": [9], "one each": [1] * 8}
 
@@ -105,3 +106,13 @@ def test_large_blocks_are_read_in_streams_to_the_same_values(seed, monkeypatch):
         monkeypatch.setattr(maps, "STREAM", 5)
         for one, two in zip(whole, all_values(), strict=True):
             np.testing.assert_allclose(one, two, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("shape", [(7, 5), (0, 5), (7, 0)])
+@pytest.mark.parametrize("columns", [(), (3,)])
+def test_sparse_products_have_the_bits_of_scipy(shape, columns):
+    rng = np.random.default_rng(0)
+    A = sp.random_array(shape, density=0.5, format="csr", rng=rng)
+    x, y = rng.standard_normal((shape[1], *columns)), rng.standard_normal((*columns[::-1], shape[0])).T
+    np.testing.assert_array_equal(product(A, x), A @ x)
+    np.testing.assert_array_equal(product(A, y, transposed=True), A.T @ y)

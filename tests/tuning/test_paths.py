@@ -126,6 +126,15 @@ def test_newton_steps_begin_between_two_strengths():
     assert np.mean(between) < 0.7 * np.mean(cold[1::2])
 
 
+@pytest.mark.parametrize("delta", [0.05, 1.0])
+def test_newton_steps_of_losses_with_kinks_begin_between_two_strengths(delta):
+    """All pieces of a Huber loss have two ends."""
+    problem, _ = problem_of(loss=lambda data: gr.HuberLoss(data, delta=delta))
+    path = gr.path(problem, np.geomspace(0.05, 0.5, 17), method=gr.InteriorPoint())
+    assert {one.status for one in path} == {"certified"}
+    assert min(one.rounds for one in path) < 0.7 * problem.solve(gr.InteriorPoint()).rounds
+
+
 def test_halving_takes_the_middles_of_what_is_known():
     assert halving(9) == [0, 8, 4, 2, 6, 1, 3, 5, 7]
     for count in range(1, 40):

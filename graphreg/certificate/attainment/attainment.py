@@ -139,16 +139,11 @@ def _decided(form: Form, cones: list[RecessionCone], point: DualPoint | None) ->
         parts = [part for part in parts if not _excluded(part, (answer.falls, answer.slack, answer.still))]
         if not parts:
             return True
-    closer = [_decided_closely(part) for part in parts]
+    # by the simplex method in exact arithmetic, where a part is small
+    closer = [None if found is None else found is False for found in map(simplex.find_direction, parts)]
     if exact and False in closer:
         return False
     return True if all(closer) else None
-
-
-def _decided_closely(part: ConditionPart) -> bool | None:
-    """The decision for one part, by the simplex method in exact arithmetic where it is small."""
-    found = simplex.find_direction(part)
-    return None if found is None else found is False
 
 
 def _along_one(part: ConditionPart) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...form import EdgeBlock, Form
 from ...oracles import NodeGradients, minimiser
-from ...terms import Array, strengths
+from ...terms import Array, at_a_time, strengths
 from ...terms.penalties import AbstractConstraint
 from .coordinates import largest
 from .pooled import ENOUGH, Pool, magnitude, moved, of_difference, pooled, predictors
@@ -20,6 +20,7 @@ EPS = 2.0**-52
 STRONG = 1e-3  # of a length: below it what a penalty allows for is another scale
 FEW = 16  # samples by which most columns are seen not to be constant
 DECADES = 40  # by which a penalty may shorten a length
+CELLS = 1 << 20  # numbers that are looked at together
 NEAR = 1e-2  # of the losses at 0: where those at the best common model are less, it is worth while to run around it
 FURTHER = 3  # sums over all nodes: two Gram matrices for the coordinates, and one for least squares to begin with
 FALLS = 1e-3  # of the objective: less of a fall ends the steps of a model that is found by sums over nodes
@@ -222,14 +223,19 @@ def lengths(form: Form) -> tuple[Array, Array]:
     """A scale of each parameter, (d,): how far it moves the losses at the best common model by about its ``size``; and
     one of its differences across edges and from centers: the same, but where penalties are so strong that they allow
     for less than a thousandth."""
-    best = common(form)
-    form = pooled(form)
+    long = lengths_of_losses(form)
+    best, allowed = common(form), long.copy()
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        long = _lengths(form, best.w, best.size)
-        allowed = long.copy()
-        for edge in form.edges:
+        for edge in pooled(form).edges:
             _shorten(edge, allowed, best.size)
     return long, np.where(allowed < STRONG * long, allowed, long)
+
+
+def lengths_of_losses(form: Form) -> Array:
+    """The first of `lengths`."""
+    best = common(form)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        return _lengths(pooled(form), best.w, best.size)
 
 
 def _plain_rounding(pool: Pool) -> float:
@@ -276,8 +282,11 @@ def _shorten(edge: EdgeBlock, lengths: Array, size: float) -> None:
     if isinstance(edge.penalty, AbstractConstraint):
         return
     place = edge.columns(len(lengths))
-    powers = 10.0 ** -np.arange(DECADES)
-    z = (powers[:, None, None] * np.diag(lengths[place])).reshape(-1, len(place))
-    value = float(np.median(edge.weight)) * edge.penalty.value(z).reshape(DECADES, len(place))
-    fits = ~(value > size)
-    lengths[place] *= np.where(fits.any(axis=0), powers[np.argmax(fits, axis=0)], powers[-1])
+    powers, weight = 10.0 ** -np.arange(DECADES), float(np.median(edge.weight))
+    for some in at_a_time(CELLS // (DECADES * len(place)), len(place)):
+        each = np.arange(len(place))[some]
+        z = np.zeros((DECADES, len(each), len(place)))
+        z[:, each - each[0], each] = powers[:, None] * lengths[place[each]]
+        value = weight * edge.penalty.value(z.reshape(-1, len(place))).reshape(DECADES, -1)
+        fits = ~(value > size)
+        lengths[place[each]] *= np.where(fits.any(axis=0), powers[np.argmax(fits, axis=0)], powers[-1])

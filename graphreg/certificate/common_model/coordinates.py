@@ -9,12 +9,13 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from ...base.gate import heavy
+from ...base.gate import heavy, refuse
 from ...form import Form
 from ...terms import Array, at_a_time
 
 SHIFT = 1e-15  # added to the eigenvalues of the first Gram matrix, beyond which rounding hides them
 GOOD = 1e-4  # of the largest eigenvalue: where none is smaller, once is enough
+SQUARES = 4.0  # arrays of that size that are held at once
 RANK = 1e-12  # of the largest eigenvalue or length: smaller ones are directions that the data do not have
 ROWS, CELLS = 128, 1 << 15  # samples that are taken at a time, at least; as many numbers stay in the cache
 WIDTH = 256  # numbers that are compared at a time
@@ -57,11 +58,13 @@ def coordinates(form: Form, largest: Array, fixed: Array, bends: Array) -> Array
     E = np.where(fixed.reshape(len(largest), -1).any(axis=1), 0.0, 1.0 / largest)
     bends = bends.reshape(len(largest), -1).max(axis=1)
     free = np.flatnonzero((bends == 0.0) & (E > 0.0) & some)
-    spanned = sum(len(X) for X, _ in blocks) + len(free) < len(E)
+    spanned = (rows := sum(len(X) for X, _ in blocks) + len(free)) < len(E)
+    refuse(SQUARES * len(E) * min(rows, len(E)), "the best common model", "about ")
     if spanned:
         E = np.where(bends > 0.0, 1.0 / np.sqrt(np.where(bends > 0.0, bends, 1.0)), E)
         unit = sp.csr_array((np.ones(len(free)), (np.arange(len(free)), free)), shape=(len(free), len(E))).toarray()
-        T = E[:, None] * _span(np.vstack([unit, *(X for X, _ in blocks)]) * E)
+        A = np.vstack([unit, *(X for X, _ in blocks)]) * E
+        T = E[:, None] * heavy(4.0 * A.size * len(A), lambda: _span(A))
     else:
         T = np.diag(E)
     most = max(float(s.max()) for _, s in blocks)
@@ -74,7 +77,8 @@ def coordinates(form: Form, largest: Array, fixed: Array, bends: Array) -> Array
             return np.zeros((len(E), 0))
         T = T[:, here] / sizes[here]
         G = G[np.ix_(here, here)] / np.outer(sizes[here], sizes[here])
-        if not rank and not spanned and (root := inverse_root(G, GOOD)) is not None:
+        root = None if rank or spanned else heavy(len(G) ** 3.0, lambda G=G: inverse_root(G, GOOD))
+        if root is not None:
             return T @ root
         values, U = heavy(10.0 * len(G) ** 3, lambda G=G: np.linalg.eigh(G))
         kept = values > rank * values.max(initial=0.0) if rank else np.full(len(values), True)

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ...base.gate import refuse
 from ...form import EdgeBlock, Form, SampleBlock
 from ...terms import Array, Design, gram
 from ...terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
-from ...terms.penalties import AbstractConstraint, AbstractSmoothPenalty
+from ...terms.penalties import AbstractConstraint, AbstractSmoothPenalty, at_units
 from .coordinates import RANK, coordinates, inverse_root, largest, slices, weighted
 
 STEPS = 16  # at most; what is not attained falls for ever
@@ -66,6 +67,8 @@ class Pool:
         if fixed is None and ground:
             self.base, bends = centers(ground, form.d), self._bends(ground)
         self.T = coordinates(form, self.largest, np.zeros(form.d, dtype=bool) if fixed is None else fixed, bends)
+        steps = self.T.shape[1] * form.d // max(len(self.T), 1)
+        refuse(2.0 * steps**2, "the best common model", "about ")
         designs = [block for block in form.samples if block.X is not None]
         if len(designs) == 1 and not bends.any():  # by the definition of T
             size = float(designs[0].scale.max())
@@ -321,7 +324,7 @@ def kinks(edges: list[EdgeBlock], d: int, size: float) -> Array:
     slopes = np.zeros(d)
     for edge in edges:
         at = edge.columns(d)
-        rise = edge.weight.sum() * edge.penalty.value(np.eye(len(at)))
+        rise = edge.weight.sum() * at_units(edge.penalty.value, len(at))
         slopes[at] += np.where(np.isfinite(rise), rise, 0.0)
     return slopes**2 / (size or 1.0)
 

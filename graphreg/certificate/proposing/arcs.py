@@ -110,7 +110,8 @@ class Forest:
 def forest(arcs: Arcs, room: Array, largest: Array, held: Array) -> Forest:
     """The forest of the arcs with room but those that are held, gone through by breadth, or along the roomiest ways
     where these are needed."""
-    alike = _even(arcs, room) and largest.max() <= NARROW * largest.min()  # one forest serves all coordinates
+    even = arcs.whole and bool((room.reshape(-1, arcs.d) == room[:: arcs.d, None]).all())
+    alike = even and largest.max() <= NARROW * largest.min()  # one forest serves all coordinates
     need = LEAST_ROOM * (largest.max() if alike or not largest.any() else largest[arcs.tail % arcs.d])
     movable: Array = (room > need) & (room > 0.0) & ~held
     wide: Array = movable & (room > NARROW * need)
@@ -124,11 +125,6 @@ def forest(arcs: Arcs, room: Array, largest: Array, held: Array) -> Forest:
         if _components(nodes, least)[0] == _components(nodes, most)[0]:  # they join the same nodes
             return _expanded(forest_of(nodes, least, least, room, need), arcs, movable)
     return forest_of(arcs, movable, wide, room, need)
-
-
-def _even(arcs: Arcs, room: Array) -> bool:
-    """Whether, moreover, all arcs of an edge have the same room."""
-    return arcs.whole and bool((room.reshape(-1, arcs.d) == room[:: arcs.d, None]).all())
 
 
 def forest_of(arcs: Arcs, movable: Array, wide: Array, room: Array, need: Array | float) -> Forest:

@@ -13,18 +13,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
 from ...form import DualPoint, Form
-from ...terms import Array, Packed
+from ...terms import Array
 from ..kernel.arithmetic import EPS, MORE, Pair, RefusedError, two_sum
 from ..kernel.balance import Balanced
 from ..kernel.squares import Curvature, absorbed
 from ..kernel.system import Summand, System
 from ..kernel.value import Enclosed, LowerBound, lower_bound
 from .plan import JointPlan, Plan, Planner
+from .shifted_duals import ShiftedDuals
 from .slack import Slack, held_first
 
 TINY = 1e-200  # numbers that small may leave their domains by what products of them miss
@@ -43,20 +44,20 @@ class Enclosure:
     def __init__(self, form: Form, like: Enclosure | None = None, outside: Pair | None = None) -> None:
         """``outside`` is what is taken from the nodes beside the form's own flows and prices, (n, d)."""
         self.form, self.refused = form, ""
-        self._curvature: Curvature | None = None  # as of the last inverses
         self.like = None if like is None or like.refused else like.like or like  # the first of all: none is kept alive
+        self._memory = form.memory if form.is_small and outside is None else {}  # the same matrix at other strengths
         try:
-            known = None if self.like is None else self.like.system
-            if known is None and form.is_small:  # with the same matrix, whatever the strengths
-                known = form.once("system", None, partial(System, form))
+            known = self._memory.get("system") or (None if self.like is None else self.like.system)
             self.system = known if known and known.form is form and outside is None else System(form, known, outside)
+            self._memory["system"] = self.system
         except RefusedError as error:
             self.refused = str(error)
 
     @cached_property
     def planner(self) -> Planner:
         """What plans corrections: a matter of the graph and the designs alone."""
-        return Planner(self.system) if self.like is None else self.like.planner
+        known = self._memory.get("planner") if self.like is None else self.like.planner
+        return self._memory.setdefault("planner", known or Planner(self.system))
 
     @cached_property
     def of(self) -> Array:
@@ -102,23 +103,16 @@ class Enclosure:
             return None
         return self._enclosed(lower_bound(self.system, found.box, plain=True), found.box)
 
-    def absorbed(self, inverse: Array | Packed | None, point: DualPoint, w: Array) -> Enclosed | None:
-        """What follows from flows and prices that are nearly the gradients at w, where squares absorb what is left;
-        given the inverses of their Hessians."""
-        if self.refused or inverse is None:
+    def absorbed(self, nodes: ShiftedDuals, point: DualPoint, w: Array) -> Enclosed | None:
+        """What follows from flows and prices that are nearly the gradients at w, where squares absorb what is left."""
+        if self.refused or nodes.inverse is None:
             return None
         try:
-            curvature = (self.like or self).curvature(self.system, inverse)
-            return self._enclosed(*absorbed(self.system, curvature, self.system.flat(point), w))
+            if not nodes.proved or not nodes.proved[0].holds(self.system):
+                nodes.proved[:] = [Curvature(self.system, nodes.inverse)]
+            return self._enclosed(*absorbed(self.system, nodes.proved[0], self.system.flat(point), w))
         except RefusedError:
             return None
-
-    def curvature(self, system: System, inverse: Array | Packed) -> Curvature:
-        """That of a system like the own one; the last is kept."""
-        kept = self._curvature
-        if kept is None or kept.inverse is not inverse or not kept.holds(system):
-            kept = self._curvature = Curvature(system, inverse)
-        return kept
 
     def over(self, flows: tuple[Array, ...]) -> Array:
         """What flows are worth in a form without samples, whatever they are to balance: a lower bound by component."""
@@ -141,13 +135,10 @@ class Enclosure:
 
     # ---- one plan for all points -------------------------------------------------------------------------------------
     def _plainly(self, v: Array) -> Iterator[Proved]:
-        """Bounds next to the point by the plan that is kept, and by new ones where that does not serve."""
-        if (kept := self.planner.kept) is not None:
-            with suppress(RefusedError):
-                yield from self._shrunk(kept, v)
-        for plan in (self.planner.everywhere, self._joint)[: 1 + self.mixed]:
+        """Bounds next to the point by one plan for all that are not far from it; of rows, next by one of them all."""
+        for plan, rough in ((self.planner.everywhere, True), (self._joint, False))[: 1 + self.mixed]:
             with suppress(RefusedError, np.linalg.LinAlgError):
-                yield from self._shrunk(plan(Slack.of(self.system, v, flows=False)), v)
+                yield from self._shrunk(plan(Slack.of(self.system, v, flows=False, rough=rough)), v)
 
     @cached_property
     def mixed(self) -> bool:

@@ -17,8 +17,9 @@ Where every h_i is quadratic, squares absorb what flows and parameters near thes
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 
 import numpy as np
 
@@ -154,14 +155,13 @@ class FlowDual:
         at = self.nodes.minimisers(g, points[0])
         if at is None:
             return None
-        best: CheapBound | None = None
+        found = list[tuple[float, float, float, Array]]()
         for w in points:
             each = [edges.residual(w) for edges in given]
-            held, nodes = fixed + sum(residual for _, residual in each), self.nodes.divergence(w, at, g)
-            if best is None or held + nodes < best.gap:
-                best = CheapBound(self, flows, w, at, held + nodes, nodes, sum(value for value, _ in each))
-        assert best is not None  # there are points
-        return replace(best, primal=best.primal + self.nodes.value(best.w))
+            held, nodes = fixed + sum([residual for _, residual in each]), self.nodes.divergence(w, at, g)
+            found.append((held + nodes, nodes, sum([value for value, _ in each]), w))
+        gap, nodes, value, w = min(found, key=itemgetter(0))
+        return CheapBound(self, flows, w, at, gap, nodes, value + self.nodes.value(w))
 
     def inside(self, flows: Sequence[Array]) -> tuple[Array, ...]:
         """Flows inside their domains."""

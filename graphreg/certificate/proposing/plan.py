@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...base.csgraph import minimum_spanning_tree
+from ...base.gate import heavy, too_much
 from ...inputs import components_of
 from ...terms import Array
 from ..convexity import equilibrated, estimated, root_of
@@ -32,6 +33,8 @@ LIGHT = 1e-3  # of the largest weight: variables with less are looked at last
 NEGLIGIBLE = 1e-10  # of the largest weight at a node: with less a variable answers for nothing there
 MANY = 6  # variables for each equation of a node that are looked at
 ROUNDS = 12  # in which the sizes of corrections grow
+PER_ENTRY, FOR_PRODUCT = 4.5, 10.0  # numbers of 8 bytes, and multiplications that a product takes as long as
+HEAVY = "the equations that all variables answer together take too much memory"
 UNTIED = "what may move does not tie down all equations"
 ENOUGH, MORE = 10, 0.25  # variables beyond the equations of a root, in all and for each: what is near answers first
 
@@ -92,7 +95,7 @@ class JointPlan:
     def __init__(self, system: System, weight: Array) -> None:
         root, self._B = np.sqrt(weight), sp.csr_array(system.rows(np.arange(system.size)))
         self._B.data *= np.repeat(root, np.diff(self._B.indptr))
-        found = equilibrated(self._B.T @ self._B)
+        found = equilibrated(heavy(_products(self._B), lambda: self._B.T @ self._B))
         if found is None:
             raise RefusedError(UNTIED)
         scale, S, self._solve = found
@@ -100,7 +103,7 @@ class JointPlan:
         G = root_of(S - mu * sp.eye_array(len(scale))) if mu > 0.0 else None
         if G is None:
             raise RefusedError(UNTIED)
-        self.joint = Joint(system, root, scale, G, mu)
+        self.joint = heavy(_products(G.T.tocsr()), lambda: Joint(system, root, scale, G, mu))
 
     def moved(self, left: Array) -> Array:
         """What takes up an imbalance."""
@@ -119,6 +122,15 @@ class JointPlan:
         return self.joint.balanced(system, high, low, plain)
 
 
+def _products(A: sp.csr_array) -> float:
+    """The products of which A'A is a sum, times what one takes; `RefusedError` where memory does not hold the
+    matrix."""
+    many = float((np.diff(A.indptr) ** 2.0).sum())
+    entries = min(many, float(A.shape[1]) ** 2)  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
+    need(not too_much(PER_ENTRY * entries, "it"), HEAVY)
+    return FOR_PRODUCT * many
+
+
 class Planner:
     """Plans for systems that have the same graph and designs."""
 
@@ -129,7 +141,7 @@ class Planner:
         others = np.ones(system.size, dtype=bool)
         others[self.variable] = False
         self.others = np.flatnonzero(others)  # variables that are no arcs
-        self.kept: Plan | None = None  # for points of any kind
+        self._last: tuple[Array, Array, Plan] | None = None  # for all points: which flows may move, weights, the plan
 
     @cached_property
     def node(self) -> Array:
@@ -152,10 +164,11 @@ class Planner:
 
     def everywhere(self, slack: Slack) -> Plan:
         """For all points, whose flows are to be shrunk by as much as those move that may."""
-        room = slack.room[self.variable]
-        tree = forest(self.arcs, room, np.zeros(self.system.form.d), np.zeros(len(room), dtype=bool))
-        self.kept = self._plan(tree, slack.weight[self.others])
-        return self.kept
+        room, weight, last = slack.room[self.variable], slack.weight[self.others], self._last
+        if last is None or not (np.array_equal(last[0], room > 0.0) and np.array_equal(last[1], weight)):
+            tree = forest(self.arcs, room, np.zeros(self.system.form.d), np.zeros(len(room), dtype=bool))
+            self._last = last = room > 0.0, weight, self._plan(tree, weight)
+        return last[2]
 
     def _plan(self, tree: Forest, weight: Array) -> Plan:
         """``weight`` is that of the variables that are no arcs."""

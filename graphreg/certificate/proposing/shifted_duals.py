@@ -5,7 +5,7 @@ h_i is the sum of a node's losses and of its smooth ground edges (see `NodeGradi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +16,7 @@ from ...oracles import NodeGradients, minimisers
 from ...terms import ALIKE, Array, Packed, inverses, triangles
 from ...terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 from ...terms.penalties import AbstractSmoothPenalty, row_norm
+from ..kernel.squares import Curvature
 
 WORST = 1e10  # condition number from which on a Hessian, with a diagonal of 1, counts as singular
 EVEN = 1e6  # up to this one a linear solve needs no correction
@@ -28,10 +29,12 @@ SETTLED = 1e-12  # of a value: the gain from which on a step is the last: what i
 
 @dataclass(frozen=True)
 class ShiftedDuals:
-    """All nodes of a form, by Newton's method; the inverses of their Hessians where every h_i is quadratic."""
+    """All nodes of a form, by Newton's method; where every h_i is quadratic the inverses of their Hessians, and what
+    these prove of them."""
 
     gradients: NodeGradients
     inverse: Array | Packed | None
+    proved: list[Curvature] = field(default_factory=list[Curvature], init=False)  # the last alone
 
     def minimisers(self, g: Array, w: Array) -> Array | None:
         """argmin h_i + <g_i, .> for every node, (n, d), from w; None where some were not reached."""
@@ -127,7 +130,7 @@ def _shifted_duals(gradients: NodeGradients) -> ShiftedDuals | None:
     if not quadratic or any(follows(e) and e.penalty.quadratic(form.width(e)) is None for e in form.edges):
         return ShiftedDuals(gradients, None)
     j = np.arange(form.d)
-    if isinstance(H, np.ndarray) and isinstance(inverse, np.ndarray) and (form.d == 1 or not _off_diagonal(H)):
+    if isinstance(H, np.ndarray) and isinstance(inverse, np.ndarray) and not H[:, ~np.eye(form.d, dtype=bool)].any():
         H, inverse = H[:, j, j], inverse[:, j, j]
     return QuadraticNodes(gradients, inverse, H, condition)
 
@@ -142,11 +145,6 @@ def _packed(gradients: NodeGradients) -> Packed | None:
     if not isinstance(block.loss, AbstractQuadraticLoss) or [len(each.nodes) for each in stacks] != [form.n]:
         return None
     return block.grams[0].scaled(float(block.strength))
-
-
-def _off_diagonal(H: Array) -> bool:
-    """True where anything stands beside the diagonals."""
-    return bool(H[:, ~np.eye(H.shape[1], dtype=bool)].any())
 
 
 def _diagonal(A: Array | Packed) -> Array:

@@ -9,6 +9,8 @@ import numpy as np
 from ...terms import Array
 from ..kernel.system import Prices, System
 
+ROOMY = 1e-4  # of a domain at scale 1
+
 
 @dataclass(frozen=True)
 class Slack:
@@ -18,8 +20,9 @@ class Slack:
     weight: Array
 
     @staticmethod
-    def of(system: System, v: Array, *, flows: bool = True) -> Slack:
-        """At a point near the domains; without ``flows`` these are taken to be 0."""
+    def of(system: System, v: Array, *, flows: bool = True, rough: bool = False) -> Slack:
+        """At a point near the domains; without ``flows`` these are taken to be 0. Weights that are ``rough`` are mostly
+        the same at points that are not far from each other."""
         room, weight = np.zeros(system.size), np.zeros(system.size)
         for one in (*system.prices, *system.flows):
             s = one.scale[:, None]
@@ -29,6 +32,8 @@ class Slack:
                 depth = one.penalty.domain.slacks(one.taken(v) / s if flows else np.zeros((1, one.shape[1])))
             depth = np.maximum(np.nan_to_num(depth, nan=0.0, posinf=np.inf), 0.0)
             np.multiply(s, depth, out=one.taken(room))
+            if rough:  # all where there is room, little where there is hardly any
+                depth = np.select([depth > ROOMY, depth > 0.0], [1.0, ROOMY], 0.0)
             np.multiply(s, np.minimum(depth, 1.0) ** 2, out=one.taken(weight))
         return Slack(room, weight)
 

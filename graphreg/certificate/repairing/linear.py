@@ -81,7 +81,8 @@ class System:
             self._parts.append((columns, partial(_times, L)))
             self.laplacians += [L] if edge.features is None else []
         else:
-            self._parts.append((columns, _edge_map(edge, conductance)))
+            conduct = partial(edge.penalty.domain.conduct, conductance)
+            self._parts.append((columns, lambda z: edge.transposed @ conduct(edge.K @ np.ascontiguousarray(z))))
         diagonal[columns] += abs(edge.transposed) @ conductance
 
     def currents(self, z: Array) -> DualPoint:
@@ -162,11 +163,6 @@ def _factor(L: sp.csr_array, kept: dict[int, Factors]) -> Map:
 
 def _times(L: sp.csr_array, z: Array) -> Array:
     return L @ np.ascontiguousarray(z)
-
-
-def _edge_map(edge: EdgeBlock, C: Array) -> Map:
-    """K'CK on the coordinates of the edges."""
-    return lambda z: edge.transposed @ edge.penalty.domain.conduct(C, edge.K @ np.ascontiguousarray(z))
 
 
 def _row_map(block: EdgeBlock | SampleBlock, C: Array) -> Map:

@@ -138,7 +138,7 @@ class LowerBound:
         self._enclosure = Enclosure(self.inside, self._enclosure, outside)
         if self.dual is not None and cheap.at is not None:
             near, at = self.dual.near(point.flows, cheap.at, outside.high)
-            found = None if at is None else self._enclosure.absorbed(self.dual.nodes.inverse, near, at)
+            found = None if at is None else self._enclosure.absorbed(self.dual.nodes, near, at)
             if found is not None:
                 return found
         return self._enclosure(point)

@@ -417,7 +417,7 @@ class Symbols:
         chosen = [None if b.map.edges is None else b.features for b in form.edges]
         sets = list(dict.fromkeys(tuple(columns.tolist()) for columns in chosen if columns is not None))
         self.features: dict[tuple[int, ...], Math] = {
-            columns: _numbered("F", k, len(sets)) for k, columns in enumerate(sets, 1)
+            columns: same("F") if len(sets) == 1 else Math(f"F{k}", f"F_{{{k}}}") for k, columns in enumerate(sets, 1)
         }
         self.samples = [
             SampleWords(block, "" if len(form.samples) == 1 else str(k), self.strength(block.strength))
@@ -475,7 +475,3 @@ def _parameter_names(form: Form) -> Mapping[int, tuple[Parameter, Math]]:
         suffix = "" if len(alike) == 1 else f"_{alike.index(parameter) + 1}"
         names[id(parameter)] = parameter, name(parameter.name + suffix)
     return names
-
-
-def _numbered(letter: str, k: int, of: int) -> Math:
-    return same(letter) if of == 1 else Math(f"{letter}{k}", f"{letter}_{{{k}}}")

@@ -109,7 +109,7 @@ def _nodes(form: Form) -> list[Row]:
     silent, alone = np.ones(form.n, dtype=bool), np.ones(form.n, dtype=bool)
     for block in form.samples:
         silent[block.node if block.map.noun == "sample" else block.map.degree > 0.0] = False
-    for end in (end for edge in form.edges for end in edge.map.pairs):
+    for end in (end for edge in form.edges for end in edge.map.links):
         alone[end] = False
     facts = [count(form.n_components, "connected component")]
     for which, word in ((silent[:n], "without data"), (alone[:n], "without edges")):

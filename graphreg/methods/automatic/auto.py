@@ -10,25 +10,22 @@ from functools import lru_cache, partial
 from typing import Any
 
 from ...base.breakdown import broken, cause
-from ...base.clock import left
+from ...base.clock import alarm, left
 from ...base.declaring import declared, needs_no_options
 from ...base.shortcuts import shortcut
 from ...errors import InternalError
 from ...form import Form
-from ...running import AbstractIteration, AbstractMethod, Budget, Costs, Outcome, Task, Trace
-from ...terms.losses import AbstractSmoothLoss
-from ...terms.penalties import AbstractConstraint
+from ...running import MANY, AbstractIteration, AbstractMethod, Budget, Costs, Outcome, Task, Trace
 from ..exact import Exact
 from ..interior_point.interior_point import InteriorPoint
 from ..linear_system import LinearSystem
 from ..splitting.primal_dual import PrimalDual
 
-NEWTON, CONIC = 0.15, 0.2  # of the time predicted for Newton steps and for a solver: what rounds are tried for before
+TRIED = 0.15  # of the time predicted for what follows: what rounds are tried for before
 LONGEST = 0.65  # of the same: what they may take in all where their gap falls
 FEWEST = 20  # rounds that are worth a try: those before the first check
 MARGIN = 1.3  # times the rounds that the gap promises
 LOOK = 10  # rounds to the next look, at least; a tenth of all
-MANY = 100  # rounds, at least, of losses with kinks: where fewer take as long as Newton steps, these come first
 NEAR = 1e-5  # relative gap from which on Newton steps begin: further away a start of their own is as good
 
 
@@ -36,15 +33,14 @@ NEAR = 1e-5  # relative gap from which on Newton steps begin: further away a sta
 class Auto(AbstractMethod):
     """The method that is predicted to reach the gap first; others take over where it does not.
 
-    `DynamicProgramming`, `OneNode` and `LinearSystem` need no rounds, and are taken where they apply. Else rounds of
-    `PrimalDual` are tried first, for 0.15 of the time that is predicted for what follows them (0.2 of a conic solver),
-    and at least 20, where these take at most 0.65 of it; and further, up to that, where their gap falls so fast that
-    they will be there. What follows is `InteriorPoint` where it applies and its factors stay small, from the point of
-    the rounds where that is near the optimum, while its steps lead anywhere, and at last `Exact`; of problems too large
-    for it, rounds of `PrimalDual` from the best point so far. So an answer takes little longer than by whichever of
-    them is the fastest, without knowing beforehand which it is. Rows that are no edges, and constraints, may be stiff:
-    there `InteriorPoint` comes first where its factors are no matter, as it does for losses with kinks where it takes
-    less time than 100 rounds, and on paths between two strengths at which it gave the answers.
+    `DynamicProgramming`, `OneNode` and `LinearSystem` need no rounds, and are taken where they apply. Else
+    `InteriorPoint` comes first where it takes no longer than 150 rounds of `PrimalDual`, and on paths between two
+    strengths at which it gave the answers. Elsewhere rounds are tried for 0.15 of the time that is predicted for what
+    follows them, and at least 20; and further, up to 0.65 of it, where their gap falls so fast that they will be there.
+    What follows is `InteriorPoint` where it applies and its factors stay small, from the point of the rounds where that
+    is near the optimum, while its steps lead anywhere, and at last `Exact`; of problems too large for it, rounds of
+    `PrimalDual` from the best point so far. So an answer takes little longer than by whichever of them is the fastest,
+    without knowing beforehand which it is.
 
     The predictions count parameters, samples, edges and the entries of a sparse factor (`Costs`). No clock plays a
     part, so that the same problem is solved in the same way again.
@@ -75,11 +71,19 @@ class Auto(AbstractMethod):
         began, tried, found = time.perf_counter(), list[str](), None
         form, gap, first = task.form, task.budget.gap, _by_newton(task.budget)
         costs = Costs(form, gap, _rounds(task.budget))
-        stages = partial(plan, costs, first)
-        if form.is_small:  # no strength plays a part
-            known = gap, costs.earlier, first, AbstractMethod.classes
-            stages = partial(form.once, "plan", known, lambda: list(plan(costs, first)))
-        for stage in stages():
+        known = gap, costs.earlier, first, AbstractMethod.classes  # of a small form no strength plays a part
+
+        def every() -> Iterator[Stage]:
+            stages = partial(plan, costs, first)
+            yield from form.once("plan", known, lambda: list(stages())) if form.is_small else stages()
+
+        chosen = every()
+
+        def following() -> Stage | None:
+            with alarm():
+                return next(chosen, None)
+
+        for stage in iter(following, None):
             found = _carried_out(stage, task, found)
             found = found if found.by else replace(found, by=stage.method.name)
             tried.append(_said(stage.method, found))
@@ -112,14 +116,9 @@ def plan(costs: Costs, newton_first: bool = False) -> Iterator[Stage]:
         yield Stage(LinearSystem())
     rounds, newton, exact = (not method.lacks(form) for method in (PrimalDual(), InteriorPoint(), Exact()))
     follows = costs.interior if newton else costs.exact if exact else float("inf")
-    stiff = form.unlike_edges or any(isinstance(e.penalty, AbstractConstraint) for e in form.edges)
-    kinked = bool(form.losses_beside(AbstractSmoothLoss)) and costs.rounds_in(costs.interior) < MANY
-    first = newton_first or kinked or (stiff and costs.cheap)
-    if rounds and follows < float("inf") and not (newton and first):
-        most = costs.rounds_in(LONGEST * follows)
-        if most >= FEWEST:
-            share = max(costs.rounds_in((NEWTON if newton else CONIC) * follows), FEWEST)
-            yield Stage(PrimalDual(), share, max(most - share, 0))
+    if rounds and follows < float("inf") and not (newton and (newton_first or costs.rounds_in(follows) < MANY)):
+        share = max(costs.rounds_in(TRIED * follows), FEWEST)
+        yield Stage(PrimalDual(), share, max(costs.rounds_in(LONGEST * follows) - share, 0))
     if newton and costs.interior < float("inf"):
         yield Stage(InteriorPoint())
     if exact and (costs.exact < float("inf") or not rounds):  # which ends in rounds of its own

@@ -7,13 +7,12 @@ what the baseline itself minimises stands beside it, as ``solution.own``.
 from __future__ import annotations
 
 from abc import abstractmethod
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 import numpy as np
 
-from ...base.clock import OutOfTimeError, afresh
+from ...base.clock import OutOfTimeError, afresh, at_least
 from ...certificate import Certificate, Certifier, violated
 from ...form import Form, with_latent_means
 from ...running import AbstractIteration, AbstractMethod, Outcome, Start, Task
@@ -28,7 +27,7 @@ class AbstractBaseline(AbstractMethod):
         target = self.target(task.form)
         own = task.instead(target, self.iteration, start_of(target, task.budget.start))
         cut_short = own.ended in ("interrupted", "budget")  # then for the last word alone
-        with afresh() if cut_short else nullcontext():
+        with afresh() if cut_short else at_least():
             certificate = in_problem(task.form, own.certificate, task.budget.gap)
         return replace(own, certificate=certificate, by=self.name, own=own, aim=self.aim, bias=self.bias)
 

@@ -14,7 +14,6 @@ from ...running import AbstractMethod, Outcome, Task, without_rounds
 from ...terms import Array
 from ._groups import groups_of_edges
 from ._pieces import Pieces, absolute, diagonal
-from ._squares import squares
 
 
 @dataclass(frozen=True)
@@ -76,6 +75,8 @@ class DynamicProgramming(AbstractMethod):
         return without_rounds(self.name, engine, checkpoint)
 
     def run(self, task: Task) -> Outcome:
+        from ._squares import squares  # most who ask what is missing do not come here
+
         began, form, gap, own = time.perf_counter(), task.form, task.budget.gap, task.plain_certifier
         if own.bounds_cheaply and (found := squares(form)) is not None and own.from_flows(*found, gap).holds(gap):
             return Outcome(own.best(), own, "limit", seconds=time.perf_counter() - began)

@@ -106,7 +106,7 @@ class InteriorBlocks:
             return BoxCones(block, rows) if has_pieces(block) else None
         if isinstance(block.penalty, AbstractBox):
             return SideCones(block, rows)
-        if block.penalty.pieces(self.form.width(block)):
+        if block.penalty.pieces(self.form.width(block)) or block.penalty.envelope() is not None:
             known = block.map.edges is not None
             return NormCones(block, rows, self.most[block.columns(self.form.d)] if known else np.full(rows.k, np.inf))
         return HeightCones(block, rows) if block.penalty.is_maximum else None

@@ -120,26 +120,36 @@ class Scaling:
         """W^-1 x."""
         return _reflected(self.mirrored, x) / self.eta
 
-    def reduced(self) -> tuple[Array, Array, Array]:
-        """W^-2 = [[a, a b'], [a b, C]] with its first row eliminated: b (k, m), a (m,), and D = C - a b b' (m, k, k).
+    def reduced(self, soft: Array | float = 0.0) -> tuple[Array, Array, Array]:
+        """W^-2 = [[a, a b'], [a b, C]] with its first row eliminated: b (k, m), a (m,), and for D = C - a b b' what
+        follows rows that give way, (D^-1 + soft I)^-1 (m, k, k).
 
         With p = 2 q_0 q - (1, 0): eta^2 W^-2 = 2 Jp (Jp)' - J.
         """
-        first, rest = 2.0 * self.q[0] ** 2 - 1.0, 2.0 * self.q[0] * self.q[1:]
-        inverse = 1.0 / self.eta**2
+        first, rest = self._p()
         a = 2.0 * first * first - 1.0
-        D = np.einsum("im,jm->mij", rest * (-2.0 / a), rest)  # 2 - 4 p_0^2 / a = -2 / a
+        D = np.einsum("im,jm->mij", rest * (-2.0 / (a + soft / self.eta**2)), rest)  # 2 - 4 p_0^2 / a = -2 / a
         diagonal = np.arange(len(rest))
         D[:, diagonal, diagonal] += 1.0
-        return -2.0 * first / a * rest, inverse * a, D * inverse[:, None, None]
+        return -2.0 * first / a * rest, a / self.eta**2, D / (self.eta**2 + soft)[:, None, None]
 
-    def inverse(self) -> Array:
-        """D^-1 of `reduced`, (m, k, k), which has no differences: eta^2 (I + 2 p p') for the rest p of the p there."""
-        rest = 2.0 * self.q[0] * self.q[1:]
+    def inverse(self, soft: Array | float = 0.0) -> Array:
+        """The inverse of that, (m, k, k), which has no differences: eta^2 (I + 2 p p') + soft I for the rest p of the
+        p there."""
+        rest = self._p()[1]
         out = np.einsum("im,jm->mij", 2.0 * rest, rest)
         diagonal = np.arange(len(rest))
-        out[:, diagonal, diagonal] += 1.0
+        out[:, diagonal, diagonal] += 1.0 + (soft / self.eta**2)[:, None]
         return out * (self.eta**2)[:, None, None]
+
+    def stays(self, x: Array, soft: Array) -> Array:
+        """(I + soft D)^-1 x of x (k, m)."""
+        first, rest = self._p()
+        across, along = self.eta**2, self.eta**2 * (2.0 * first * first - 1.0)
+        return (x + rest * (2.0 * soft / (along + soft) * np.einsum("im,im->m", rest, x))) * (across / (across + soft))
+
+    def _p(self) -> tuple[Array, Array]:
+        return 2.0 * self.q[0] ** 2 - 1.0, 2.0 * self.q[0] * self.q[1:]
 
 
 def _reflected(q: Array, x: Array) -> Array:

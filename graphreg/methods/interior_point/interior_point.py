@@ -108,7 +108,7 @@ class InteriorPoint(AbstractIteration):
         blocks = InteriorBlocks.of(state.view)
         flows, many = list(state.point[1] or ()), len(blocks.form.samples)
         for (k, cones), s, y in zip(blocks.cones.items(), state.at.s, state.at.y, strict=True):
-            if isinstance(cones, NormCones):
+            if isinstance(cones, NormCones) and not cones.is_soft:
                 flows[k - many] = cones.kept(s, y)
         return blocks.joined(flows)
 

@@ -87,37 +87,51 @@ class AbstractCones(ABC):
 
 # ---- norms -----------------------------------------------------------------------------------------------------------
 class NormPulls(AbstractPulls):
-    """The cones t >= ||z||. With q = W^-1 r the first row of dy, which is 0, gives dt = (q_0 - a b'dz) / a, and
-    g = q_1 - b q_0."""
+    """The cones t >= ||p||. With q = W^-1 r the first row of dy, which is 0, gives dt = (q_0 - a b'dp) / a, and dy is
+    q_1 - b q_0 - D dp, where dp = dz + soft dy."""
 
-    def __init__(self, cones: AbstractCones, scaling: Scaling, off: Array | float) -> None:
+    def __init__(self, cones: NormCones, scaling: Scaling, off: Array | float) -> None:
         super().__init__(cones, scaling, off)
-        rows = cones.rows
-        self.b, self.a, self.D = scaling.reduced()
-        if rows.places is not None:
-            self.D = scaling.inverse()
+        self.b, self.a, self.D = scaling.reduced(cones.soft)
+        if cones.rows.places is not None:
+            self.D = scaling.inverse(cones.soft)
+
+    def _still(self, r: Array) -> tuple[Array, Array]:
+        """q_0, and dy where p stays."""
+        q = self.scaling.undo(r)
+        return q[0], q[1:] - self.b * q[0]
 
     def asked(self, r: Array, balancing: float) -> Array:
-        q = self.scaling.undo(r)
-        return q[1:] - self.b * q[0]
+        still = self._still(r)[1]
+        if self.cones.is_soft:
+            still = self.scaling.stays(still, self.cones.soft)
+            still = still if self.rows.places is not None else still + balancing * times(self.D, np.asarray(self.off))
+        return still
 
     def level(self, g: Array, balancing: float) -> Array:
         return super().level(g, balancing) + balancing * self.off
 
     def moves(self, z: Array, r: Array, balancing: float) -> Array:
-        q, z = self.scaling.undo(r), z - balancing * self.off
-        return self.scaling.undo(np.vstack([q[0] / self.a - np.einsum("ij,ij->j", self.b, z), z]))
+        first, still = self._still(r)
+        p = z - balancing * self.off
+        if self.cones.is_soft:
+            p = self.scaling.stays(p + self.cones.soft * still, self.cones.soft)
+        return self.scaling.undo(np.vstack([first / self.a - np.einsum("ij,ij->j", self.b, p), p]))
 
 
 class NormCones(AbstractCones):
-    """s = (t, z) with t >= ||z||, c t in the objective, and y = (c, -u): Euclidean norms of the pieces of the rows."""
+    """s = (t, p) with t >= ||p||, c t in the objective, and y = (c, -u): Euclidean norms of the pieces z of the rows,
+    p = z; or r times such a norm, smoothed (see `envelope` of penalties), p = z - u / weight."""
 
     pulls = NormPulls
 
     def __init__(self, block: EdgeBlock, rows: SystemRows, most: Array) -> None:
         super().__init__(block, rows)
         each = np.broadcast_to(block.weight[:, None], (block.count, rows.m // max(block.count, 1)))
-        self.c = np.minimum(each, most.reshape(-1, rows.k).sum(axis=1)).ravel()
+        radius = block.penalty.envelope()
+        self.is_soft = radius is not None
+        self.soft = 1.0 / each.ravel() if self.is_soft else np.zeros(rows.m)
+        self.c = np.minimum((radius or 1.0) * each, most.reshape(-1, rows.k).sum(axis=1)).ravel()
 
     def columns(self, z: Array) -> Array:
         return np.ascontiguousarray(z.reshape(-1, self.rows.k).T)
@@ -126,10 +140,13 @@ class NormCones(AbstractCones):
         z = self.columns(self.block.difference(w))
         u = np.zeros_like(z) if flows is None else self.columns(flows)
         u = -0.5 * u * np.minimum(1.0, self.c / np.maximum(lengths(u), TINY))
-        return np.vstack([_some(np.sqrt(np.mean(far**2, axis=0) + lengths(z) ** 2)), z]), np.vstack([self.c, u])
+        p = z + self.soft * u
+        return np.vstack([_some(np.sqrt(np.mean(far**2, axis=0) + lengths(p) ** 2)), p]), np.vstack([self.c, u])
 
     def off(self, w: Array, s: Array, y: Array) -> Array | float:
-        return 0.0 if self.rows.places is None else s[1:] - self.columns(self.block.difference(w))
+        if self.rows.places is None and not self.is_soft:
+            return 0.0
+        return s[1:] - self.columns(self.block.difference(w)) - self.soft * y[1:]
 
     def flows(self, y: Array) -> Array:
         return np.ascontiguousarray(-y[1:].T).reshape(self.block.count, -1)
@@ -137,13 +154,13 @@ class NormCones(AbstractCones):
     def along(
         self, scaling: Scaling, s: Array, y: Array, w: Array, before: Array, du: Array | None
     ) -> tuple[Array, Array]:
-        top, z = (moved := scaling.apply(s))[0], moved[1:]
+        top, p = (moved := scaling.apply(s))[0], moved[1:]
         if du is None:
-            u, z = scaling.undo(y)[1:], self.columns(self.block.difference(w))
+            u, p = scaling.undo(y)[1:], p if self.is_soft else self.columns(self.block.difference(w))
         else:  # the scaled ones have lost the digits of the balance
             u = before[1:] - du
         u *= np.minimum(1.0, (1.0 - MARGIN) * self.c / np.maximum(lengths(u), TINY))
-        return np.vstack([np.maximum(top, (1.0 + MARGIN) * lengths(z) + TINY), z]), np.vstack([self.c, u])
+        return np.vstack([np.maximum(top, (1.0 + MARGIN) * lengths(p) + TINY), p]), np.vstack([self.c, u])
 
     def resized(self, y: Array) -> Array:
         return y * (self.c / y[0])
@@ -355,11 +372,10 @@ class BoxCones(AbstractCones):
         return (self.base + self.sums(self.side * y[0, : self.many])).reshape(self.block.offset.shape)
 
     def resized(self, y: Array) -> Array:
-        out, many = y[0].copy(), self.many
-        share = self.width / (out[self.capped] + out[many:])
-        out[self.capped] *= share
-        out[many:] *= share
-        return out[None]
+        low, high = y[0, : self.many].copy(), y[0, self.many :]
+        share = self.width / (low[self.capped] + high)
+        low[self.capped] *= share
+        return np.append(low, high * share)[None]
 
 
 def _some(size: Array) -> Array:

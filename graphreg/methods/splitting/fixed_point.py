@@ -72,6 +72,7 @@ class State:
     anchor: Iterate  # where the balance was adapted last, or the iteration restarted
     due: Halpern | int | None  # between two restarts, or the round in which the balance adapts; None: neither
     earlier: int = 0  # rounds of the runs before, at other strengths
+    price: float = 0.0  # of the code of rounds, when the run began
 
 
 class AbstractFixedPoint(AbstractIteration):
@@ -128,7 +129,9 @@ class AbstractFixedPoint(AbstractIteration):
         hat = Iterate(w, u)
         x = state.x.toward(hat, self.acceleration.relaxation)
         # as `replace` would make it, which takes a tenth of a small problem's round
-        new = State(state.view, state.round + 1, x, hat, memory, state.s, state.anchor, state.due, state.earlier)
+        new = State(
+            state.view, state.round + 1, x, hat, memory, state.s, state.anchor, state.due, state.earlier, state.price
+        )
         if isinstance(state.due, Halpern):
             return self.ready(self._pulled(state, new, x, state.due.step()))
         return self.adapted(self.ready(new))

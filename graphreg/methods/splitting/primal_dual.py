@@ -14,8 +14,19 @@ from ...base.messages import unmatched
 from ...checks import checked, inside, per, positive
 from ...errors import MethodError
 from ...form import Form
-from ...network import SOME, AbstractFlatPoint, AbstractRounds, Memories, per_node, worthwhile
+from ...network import (
+    SOME,
+    SPEED,
+    AbstractFlatPoint,
+    AbstractRounds,
+    LocalView,
+    Memories,
+    code_of,
+    compiled_from,
+    per_node,
+)
 from ...oracles import INEXACT, Accuracy, Inexact, gradient_steps, without_prox, without_steps
+from ...running import Start
 from ...terms import Array
 from ._halpern import Flows, Halpern, Iterate
 from ._lossy import LossyEdges
@@ -123,10 +134,18 @@ class PrimalDual(LossyEdges):
     def acceleration(self) -> Acceleration:
         return Acceleration(self.relaxation, self.restarts, 1.0 if self.manual and not self.balance else self.balance)
 
+    def init(self, view: LocalView, start: Start | None) -> State:
+        state = super().init(view, start)  # parts of a graph, which may have others at hand, do as if they had all
+        return state if view.whole_graph is not None else replace(state, price=code_of(view.form).price)
+
     def step(self, state: State) -> State:
         """The next state, by a compiled round where that pays, and where no anchor pulls."""
-        rounds = self._compiled(state)
-        return super().step(state) if rounds is None else self._fused(rounds, state, 1)
+        rounds, view = self._compiled(state), state.view
+        if rounds is not None:
+            return self._fused(rounds, state, 1)
+        if state.price > 0.0 and state.round >= compiled_from(view.entries, 0.0, state.earlier):
+            code_of(view.form).price -= view.entries / SPEED
+        return super().step(state)
 
     def steps(self, state: State, count: int) -> tuple[State, int]:
         """Compiled rounds up to where the balance adapts."""
@@ -139,13 +158,15 @@ class PrimalDual(LossyEdges):
         return self._fused(rounds, state, count), count
 
     def _compiled(self, state: State) -> AbstractRounds | None:
-        if not worthwhile(state.view.entries, state.earlier + state.round):
-            return None
         ours = type(self).image is PrimalDual.image and type(self).nodes is PrimalDual.nodes
         if not ours or self.inexact is not None or self.manual or isinstance(state.due, Halpern):
             return None
-        rounds = state.view.rounds
-        return rounds if rounds is None or state.round < SOME else state.view.near_rounds
+        view = state.view
+        if state.round < compiled_from(view.entries, state.price, state.earlier):
+            return None
+        code_of(view.form).buy()
+        rounds = view.rounds
+        return rounds if rounds is None or state.round < SOME else view.near_rounds
 
     def _fused(self, rounds: AbstractRounds, state: State, count: int) -> State:
         return self.adapted(fused(rounds, state, self.acceleration.relaxation, count))

@@ -3,6 +3,7 @@
 from . import tried as tried
 from ._rows import INSIDE as INSIDE
 from ._rows import LEAST_SLACK as LEAST_SLACK
+from ._rows import at_units as at_units
 from ._rows import by_row as by_row
 from ._rows import column as column
 from ._rows import gauge_of as gauge_of

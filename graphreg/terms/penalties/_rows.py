@@ -9,12 +9,14 @@ import numpy as np
 
 from ...base.lazy import cp
 from ..bounds import SHORT, ULP
+from ..padding import at_a_time
 from ..records import Array
 from ..roots import bisected
 
 INSIDE = 1.0 - 1e-14  # clipped points lie inside their domain by this factor
 LEAST_SLACK = 1e-2  # conductance of a saturated edge, relative to its capacity
 
+CELLS = 1 << 20  # numbers that are looked at together
 SHORTENED = 20  # times that a step which leads too far is shortened
 
 
@@ -90,10 +92,21 @@ def gauge_of(u: Array, inside: Callable[[Array], Array]) -> Array:
     return np.where(row_norm(u) > 0, gauge, 0.0)
 
 
+def at_units(function: Callable[[Array], Array], k: int) -> Array:
+    """A function of rows of k coordinates at each unit vector, (k,)."""
+    some = at_a_time(CELLS // max(k, 1), k)
+    return np.concatenate([np.zeros(0), *(function(np.eye(min(s.stop, k) - s.start, k, s.start)) for s in some)])
+
+
+def both_ways(function: Callable[[Array], Array], k: int) -> Array:
+    """The larger of the values at each unit vector and at its negative, (k,)."""
+    return np.maximum(at_units(function, k), at_units(lambda unit: function(-unit), k))
+
+
 def norm_bound(norm: Any, x: Array, spread: Array) -> Array:
     """||x + h|| <= ||x|| + sum_j |h_j| ||e_j||, the norm trusted to 4 + k ulp."""
     k = x.shape[1]
-    unit, length = norm(np.eye(k)), norm(x)
+    unit, length = at_units(norm, k), norm(x)
     length = np.where(length < SHORT, np.abs(x) @ unit, length)
     return (length + spread @ unit) * (1.0 + (6 + k) * ULP)
 

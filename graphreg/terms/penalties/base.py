@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..records import Array, Notation, names_of
-from ._rows import norm_bound, row_norm
+from ._rows import at_units, both_ways, norm_bound, row_norm
 from .domain import DualBall, Everywhere, FlowDomain, OneSidedDomain
 from .penalty import AbstractPenalty
 
@@ -136,7 +136,7 @@ class AbstractNorm(AbstractPenalty):
 
     def extent(self, k: int) -> float:
         """An R with ``||z||_2 <= R phi(z)`` for every z of k coordinates, the smaller the better."""
-        return float(np.linalg.norm(self.dual_norm(np.eye(k))))
+        return float(np.linalg.norm(at_units(self.dual_norm, k)))
 
     def conjugate_bound(self, u: Array, spread: Array) -> Array:
         return np.where(norm_bound(self.dual_norm, u, spread) <= 1.0, 0.0, np.inf)
@@ -167,8 +167,7 @@ class AbstractAbsoluteNorm(AbstractNorm):
 def pulls_at_zero(phi: AbstractPenalty, k: int) -> Array:
     """The price of moving each of the k coordinates from 0: t_j (k,) with ``phi(z) >= |z_j| / t_j`` for every z;
     +inf where phi has no kink at 0 along coordinate j."""
-    eye = np.eye(k)
-    return np.maximum(phi.gauge_at_zero(eye), phi.gauge_at_zero(-eye))
+    return both_ways(phi.gauge_at_zero, k)
 
 
 def has_kink(phi: AbstractPenalty, k: int) -> bool:
@@ -198,7 +197,7 @@ def is_equality(phi: AbstractPenalty, k: int) -> bool:
     """True where phi on k coordinates is the indicator of {0}: z = 0 is all that it allows."""
     if not isinstance(phi, AbstractConstraint):
         return False
-    return not phi.conjugate(np.vstack([np.eye(k), -np.eye(k)])).any()  # as far as the set reaches along the axes
+    return not both_ways(phi.conjugate, k).any()  # as far as the set reaches along the axes
 
 
 def slope_at_zero(phi: AbstractPenalty, z: Array) -> Array:

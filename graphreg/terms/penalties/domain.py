@@ -12,7 +12,7 @@ import numpy as np
 
 from ..records import Array, RecessionCone
 from ..roots import bisected
-from ._rows import INSIDE, LEAST_SLACK, gauge_of
+from ._rows import INSIDE, LEAST_SLACK, both_ways, gauge_of
 
 if TYPE_CHECKING:
     from .penalty import AbstractPenalty
@@ -63,9 +63,8 @@ class FlowDomain:
 
         {0} exactly where 0 is interior to the domain, which is probed here.
         """
-        probe = 1e-6 * np.vstack([np.eye(k), -np.eye(k)])
-        zero = np.zeros(k)
-        return RecessionCone(zero, zero) if np.isfinite(self.phi.conjugate(probe)).all() else None
+        zero, probed = np.zeros(k), both_ways(lambda unit: self.phi.conjugate(1e-6 * unit), k)
+        return RecessionCone(zero, zero) if np.isfinite(probed).all() else None
 
     # ---- how much a flow gives way: what repairs, bounds and proofs begin with, and no bound rests on ----------------
     def conductance(self, u: Array) -> Array:
@@ -80,8 +79,7 @@ class FlowDomain:
     def slacks(self, u: Array) -> Array:
         """The distance by which each coordinate of the flow u may move either way inside the domain, (m, k): 0 where
         it may not, inf where nothing stops it. From the gauge: gauge(u +- t e_j) <= gauge(u) + t gauge(+-e_j)."""
-        k = u.shape[1]
-        unit = np.maximum(self.gauge(np.eye(k)), self.gauge(-np.eye(k)))
+        unit = both_ways(self.gauge, u.shape[1])
         left = np.maximum(1.0 - self.gauge(u), 0.0)[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(unit == 0.0, np.where(left > 0.0, np.inf, 0.0), left / unit)

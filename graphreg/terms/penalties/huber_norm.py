@@ -49,6 +49,9 @@ class HuberNorm(AbstractSmoothPenalty):
     def smoothness(self) -> float:
         return 1.0
 
+    def envelope(self) -> float:
+        return self.delta
+
     def prox(self, v: Array, step: Any) -> Array:
         # v / (1 + t) up to ||v|| = (1 + t) delta, then v (1 - t delta / ||v||): always the larger factor
         t = np.asarray(step, dtype=float)

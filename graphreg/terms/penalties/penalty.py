@@ -93,6 +93,10 @@ class AbstractPenalty(ABC):
 
     is_maximum: ClassVar[bool] = False  # whether phi(z) is max_j |z_j|
 
+    def envelope(self) -> float | None:
+        """r where phi(z) is the least of r ||v||_2 + 1/2 ||z - v||_2^2 over v; None elsewhere."""
+        return None
+
     def quadratic(self, k: int) -> Array | None:
         """Q (k, k) where phi(z) = 1/2 z'Qz on k coordinates; None elsewhere."""
         return None
