@@ -1,13 +1,14 @@
 """``make mutants``: change one place of what must be right at a time, and list what its tests do not see: of the
-checker of proofs, of the kernel that makes all bounds, and of the terms' own bounds over boxes.
+checker of proofs, of the kernel that makes all bounds, of the verifier of conic certificates, and of the terms' own
+bounds over boxes.
 
 Exit code 1 where one of them is not argued in ``benchmarks/mutants.md``, or where that argues a change of no line. Of
 each file as many are tried as are gone through, the same for everybody; ``--most`` draws more.
 
 A change: another comparison, sign, operation or name; a constant one more or one less; a condition turned round; a
-comparison, a part of an `and` or `or`, or a call left out. In the kernel also: a float 16 times as large or as small,
-the branches of a `where` exchanged, a magnitude left out. What is said where something is refused is not changed: all
-that follows the condition of a `need`, and what is raised.
+comparison, a part of an `and` or `or`, or a call left out. In the kernel and the conic verifier also: a float 16 times
+as large or as small, the branches of a `where` exchanged, a magnitude left out. What is said where something is refused
+is not changed: all that follows the condition of a `need`, and what is raised.
 
 The tests are collected once. Each change is tried in a process of its own, forked from that: its functions and methods
 get the code of the changed file, until a test fails.
@@ -35,6 +36,7 @@ import pytest
 
 CHECKER = Path("graphreg/verify.py")
 KERNEL = Path("graphreg/certificate/kernel")
+CONIC = Path("graphreg/conic/verify.py")
 TERMS = Path("graphreg/terms")
 BOUNDS = {  # files with bounds of a loss or a penalty over boxes, and which tests are of these
     TERMS / "bounds.py": "losses or penalties",
@@ -52,13 +54,14 @@ IN_TERMS = re.compile(
     r"_bound$|^(ends|shown|largest_around|half_square|longest)$"
 )  # definitions that are changed there
 CERTIFICATE = {
-    CHECKER: ("checker_formulas", "checker", "verify"),
+    CHECKER: ("checker_formulas", "checker", "verify", "conic_checker"),
     KERNEL / "arithmetic.py": ("kernel_arithmetic", "kernel_system", "kernel_upper"),
     KERNEL / "system.py": ("kernel_system", "kernel_upper", "kernel_squares"),
     **{KERNEL / f"{name}.py": (f"kernel_{name}",) for name in ("balance", "joint", "value", "squares", "upper")},
 }
 TESTS = {path: [f"tests/certificate/test_{name}.py" for name in names] for path, names in CERTIFICATE.items()} | {
-    path: ["tests/terms/test_bounds_exactly.py", "-k", which] for path, which in BOUNDS.items()
+    CONIC: ["tests/conic/test_conic_verifier.py"],
+    **{path: ["tests/terms/test_bounds_exactly.py", "-k", which] for path, which in BOUNDS.items()},
 }
 ARGUED = Path("benchmarks/mutants.md")
 OPERATIONS: dict[type[ast.AST], type[ast.AST]] = {
@@ -252,7 +255,7 @@ def prefix(path: Path) -> str:
     """What stands before the changes of a file on the page that argues them."""
     if path in BOUNDS:
         return f"{path.relative_to(TERMS)} "
-    return "" if path == CHECKER else f"{path.name} "
+    return "" if path == CHECKER else "conic " if path == CONIC else f"{path.name} "
 
 
 def is_tried(path: Path, change: Change) -> bool:

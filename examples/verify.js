@@ -380,8 +380,154 @@ const edgeOf = ({ terms }, { block, edge }) => {
 };
 const show = (a) => Number((a[0] << 64n) / a[1]) / 2 ** 64;
 
+// ---- problems in conic form: minimise x'Px/2 + q'x over b - A x in K ----
+const CONIC = "graphreg-conic-1", CONES = ["zero", "nonneg", "soc", "psd", "exp", "pow"];
+function matrix(data, m, n) {  // rows as maps from columns to numbers, from entries in order
+  const rows = [...Array(m)].map(() => new Map());
+  let last = -1;
+  for (const [i, j, x] of array(data, (v) => v, null, 3)) {
+    whole(0, m)(i);
+    need(i * n + whole(0, n)(j) > last && x !== "0", "entries that are 0, or not in order");
+    last = i * n + j;
+    rows[i].set(j, exact(x));
+  }
+  return rows;
+}
+const times = (row, y) => sum([...row].map(([j, v]) => mul(v, y[j])));
+function solved(square, right) {  // by Bareiss's elimination, among integers
+  const rows = square.map((row, i) => {
+    const both = [...row, right[i]], k = both.reduce((d, v) => d / gcd(d, v[1]) * v[1], 1n);
+    return both.map((v) => v[0] * (k / v[1]));
+  });
+  let before = 1n;
+  for (let k = 0; k < rows.length; k++) {
+    const p = rows.findIndex((row, i) => i >= k && row[k]);
+    need(p >= 0, "columns depend on one another");
+    [rows[k], rows[p]] = [rows[p], rows[k]];
+    const top = rows[k];
+    rows.forEach((row, i) => { if (i !== k) rows[i] = row.map((a, j) => (top[k] * a - row[k] * top[j]) / before); });
+    before = top[k];
+  }
+  return rows.map((row, i) => div([row[rows.length], 1n], [row[i], 1n]));
+}
+function settled(point, M, c, width) {  // the numbers y of a point, M y = c
+  fields(point, "y rows columns last");
+  const y = array(point.y, exact, width), inner = array(point.columns, whole(0, width), null), within = new Set(inner);
+  const at = array(point.rows, whole(0, M.length), inner.length);
+  const right = at.map((i) => sub(c[i], times([...M[i]].filter(([j]) => !within.has(j)), y)));
+  solved(at.map((i) => inner.map((j) => M[i].get(j) || Z)), right).forEach((v, k) => { y[inner[k]] = v; });
+  for (const [i, j] of array(point.last, whole(0, M.length + width), null, 2)) {
+    need(i < M.length && M[i].has(j), "a pair");
+    y[j] = add(y[j], div(sub(c[i], times(M[i], y)), M[i].get(j)));
+  }
+  need(M.every((row, i) => cmp(times(row, y), c[i]) === 0), "the equations do not hold");
+  return y;
+}
+function semidefinite(symmetric) {
+  const rows = symmetric.map((row) => new Map(row));
+  return rows.every((row, i) => {
+    const pivot = row.get(i) || Z, rest = [...row].filter(([j, v]) => j > i && sign(v) !== 0);
+    if (sign(pivot) < 0 || (sign(pivot) === 0 && rest.length)) return false;
+    for (const [j, v] of rest) for (const [k, u] of rest) rows[j].set(k, sub(rows[j].get(k) || Z, div(mul(v, u), pivot)));
+    return true;
+  });
+}
+function isSquare(k, v) {  // the upper triangle, column by column, off the diagonal times 2^0.5 within 2^-50
+  const S = [...Array(k)].map(() => new Map()), root = rational(Math.SQRT2);
+  for (let j = 0, at = 0; j < k; j++) for (let i = 0; i <= j; i++, at++) {
+    const x = i === j ? v[at] : div(v[at], root);
+    S[i].set(j, x);
+    S[j].set(i, x);
+  }
+  S.forEach((row, i) => {
+    const beside = sum([...row].map(([j, x]) => (j === i ? Z : mag(x))));
+    row.set(i, sub(row.get(i), div(beside, [1n << 50n, 1n])));
+  });
+  return semidefinite(S);
+}
+const isExponential = (x, y, z, power) => (sign(y) > 0 && sign(z) > 0
+  ? le(add(mul(y, sub(log(div(y, z)), power)), x), Z) : sign(y) === 0 && sign(x) <= 0 && sign(z) >= 0);
+const isPower = (a, x, y, z) => (sign(x) > 0 && sign(y) > 0 && sign(z) !== 0
+  ? le(add(add(mul(a, log(div(I, x))), mul(sub(I, a), log(div(I, y)))), log(mag(z))), Z)
+  : sign(x) >= 0 && sign(y) >= 0 && sign(z) === 0);
+const INSIDE = {
+  zero: (v, dual) => dual || v.every((x) => sign(x) === 0),
+  nonneg: (v) => v.every((x) => sign(x) >= 0),
+  soc: (v) => sign(v[0]) >= 0 && le(dot(v, v), mul([2n, 1n], mul(v[0], v[0]))),
+  psd: (v, dual, size) => isSquare(size, v),
+  exp: ([x, y, z], dual) => (dual ? isExponential(neg(y), neg(x), z, I) : isExponential(x, y, z, Z)),
+  pow: ([x, y, z], dual, size, a) => (dual ? isPower(a, div(x, a), div(y, sub(I, a)), z) : isPower(a, x, y, z)),
+};
+function conic(data) {
+  fields(data, "format problem claims");
+  const p = fields(data.problem, "sense offset P q A b cones"), least = p.sense === "minimise";
+  need(least || p.sense === "maximise", "a sense");
+  const offset = exact(p.offset), q = array(p.q, exact, null), b = array(p.b, exact, null), n = q.length, m = b.length;
+  const A = matrix(p.A, m, n), P = matrix(p.P, n, n), At = q.map(() => new Map());
+  need(P.every((row, i) => [...row].every(([j, x]) => P[j].has(i) && cmp(P[j].get(i), x) === 0)), "P is not symmetric");
+  A.forEach((row, i) => row.forEach((x, j) => At[j].set(i, x)));
+  const slack = A.map((row, i) => new Map([...row, [n + i, I]]));
+  const cones = array(p.cones, (v) => v, null, 3).map(([kind, size, parameter]) => {
+    need(CONES.includes(kind), "a cone");
+    whole(1, 1 << 22)(size);
+    need((size === 3 || !["exp", "pow"].includes(kind)) && (kind === "pow") === (parameter !== null), "a cone");
+    const a = kind === "pow" ? exact(parameter) : Z;
+    need(kind !== "pow" || (sign(a) > 0 && cmp(a, I) < 0), "a power is between 0 and 1");
+    return { kind, size, a, rows: kind === "psd" ? size * (size + 1) / 2 : size };
+  });
+  need(cones.reduce((total, cone) => total + cone.rows, 0) === m, "the cones have other rows than b");
+  const inside = (v, dual) => {
+    let at = 0;
+    for (const { kind, size, a, rows } of cones) need(INSIDE[kind](v.slice(at, at += rows), dual, size, a), "outside a cone");
+  };
+  const curve = (x) => half(sum(P.map((row, i) => mul(x[i], times(row, x))))), zeros = (k) => Array(k).fill(Z);
+  const primal = (point) => {
+    const y = settled(point, slack, b, n + m);
+    inside(y.slice(n), false);
+    return add(dot(q, y.slice(0, n)), curve(y));
+  };
+  const dual = (point) => {
+    const rows = At.map((row, j) => new Map([...row, ...[...P[j]].map(([k, v]) => [m + k, v])]));
+    const y = settled(point, rows, q.map(neg), m + n);
+    inside(y.slice(0, m), true);
+    need(semidefinite(P), "P is not positive semidefinite");
+    return neg(add(dot(b, y.slice(0, m)), curve(y.slice(m))));
+  };
+  const bound = (says, point) => {
+    const value = add(offset, (least === (says === "upper") ? primal : dual)(point));
+    return least ? value : neg(value);
+  };
+  const says = {
+    lower({ bound: low, point }) { need(le(number(low), bound("lower", point)), "more than is proved"); return `${show(number(low))} <= the optimal value`; },
+    upper({ bound: high, point }) { need(le(bound("upper", point), number(high)), "more than is proved"); return `the optimal value <= ${show(number(high))}`; },
+    infeasible({ point }) {
+      const z = settled(point, At, zeros(n), m);
+      inside(z, true);
+      need(sign(dot(b, z)) < 0, "b'z is not negative");
+      return "no point satisfies the constraints as they are stored";
+    },
+    unbounded({ point, direction }) {
+      primal(point);
+      const y = settled(direction, [...slack, ...P], zeros(m + n), n + m);
+      inside(y.slice(n), false);
+      need(sign(dot(q, y.slice(0, n))) < 0, "the value does not fall");
+      return `the optimal value has no ${least ? "lower" : "upper"} bound`;
+    },
+  };
+  const names = { lower: "says bound point", upper: "says bound point", infeasible: "says point", unbounded: "says point direction" };
+  need(Array.isArray(data.claims) && data.claims.length, "nothing is claimed");
+  const said = data.claims.map((claim) => {
+    need(claim && typeof claim.says === "string" && Object.hasOwn(names, claim.says), "a claim");
+    return says[claim.says](fields(claim, names[claim.says]));
+  });
+  const text = JSON.stringify(Object.fromEntries(Object.entries(p).sort(([x], [y]) => byCodePoint(x, y))));
+  return { said, within: null, hash: crypto.createHash("sha256").update(`${CONIC}\n${text}`).digest("hex") };
+}
+
 function check(text) {
-  const data = fields(parse(text), "format model w dual within claims");
+  const read = parse(text);
+  if (read && read.format === CONIC) return conic(read);
+  const data = fields(read, "format model w dual within claims");
   need(data.format === FORMAT, "another format");
   const model = fields(data.model, "labels columns samples edges");
   distinct(model.labels);

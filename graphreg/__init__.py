@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from .certificate import Certificate as Certificate
     from .comparing import Comparison as Comparison
     from .comparing import compare as compare
+    from .conic import ConicCertificate as ConicCertificate
+    from .conic import certify as certify
     from .distributed import MPI as MPI
     from .distributed import Actors as Actors
     from .distributed import Faults as Faults
@@ -89,6 +91,7 @@ for _name, _place in {  # methods whose work is done further out than their clas
     "Audit.plot": "plots:plot_audit",
     "Auto.in_one_pass": "methods.dynamic_programming.dynamic_programming:DynamicProgramming",
     "Checkpoint.opened": "saving.runs:opened",
+    "Compiled.certify": "conic:certify",
     "Comparison.figure": "plots:comparison_figure",
     "Comparison.plot": "plots:plot_comparison",
     "ConfidenceRegion.plot": "plots:plot_region",
@@ -114,6 +117,7 @@ _ROOMS = {
     "auditing": "Audit audit",
     "certificate": "Certificate",
     "comparing": "Comparison compare",
+    "conic": "ConicCertificate certify",
     "distributed": "MPI Actors Faults Parts",
     "fitting": "Fit fit",
     "inputs": "Graph NodeData",

@@ -24,7 +24,7 @@ import sys
 import threading
 import time
 from fractions import Fraction
-from math import inf, isqrt, ldexp, nextafter
+from math import inf, isqrt, lcm, ldexp, nextafter
 from typing import Any
 
 try:
@@ -32,10 +32,11 @@ try:
 except ImportError:
     flint: Any = None
 
-FORMAT = "graphreg-proof-1"
+FORMAT, CONIC = "graphreg-proof-1", "graphreg-conic-1"
 UNIT = 200  # every summand of P and of -Q is rounded up to a multiple of 2^-UNIT
 FILE, LISTS, ENTRIES = 1 << 26, 1 << 22, 1 << 24  # bytes of a file, lists and entries in it
 WORK = 1 << 28  # products of 64-bit words that large numbers may take
+EQUATIONS = 600  # that are solved at a time
 BOX = 1000  # a box |w_ij| <= B smaller than 2^BOX is refused: what is proved inside says nothing of the infimum
 PROVED, NOT_PROVED, NO_PROOF, WIDE_GAP, WITHIN_A_BOX = 0, 1, 2, 4, 8
 CLAIMS = ("bounds", "near", "fused", "held", "split", "unattained")
@@ -53,7 +54,15 @@ FIELDS = {
     "held": "says block edge",
     "split": "says block edge dual",
     "unattained": "says direction",
+    "conic proof": "format problem claims",
+    "conic problem": "sense offset P q A b cones",
+    "point": "y rows columns last",
+    "lower of a problem": "says bound point",
+    "upper of a problem": "says bound point",
+    "infeasible of a problem": "says point",
+    "unbounded of a problem": "says point direction",
 }
+CONES = ("zero", "nonneg", "soc", "psd", "exp", "pow")
 
 
 class NotProvedError(Exception):
@@ -1063,11 +1072,241 @@ class Proof:
         return "\n  ".join([first, problem, *self.said, gap])
 
 
+# ---- proofs of problems in conic form --------------------------------------------------------------------------------
+def matrix(data: Any, m: int, n: int) -> list[dict[int, Any]]:
+    """The rows of a matrix from its entries [row, column, number], which are in order, and not 0."""
+    rows: list[dict[int, Any]] = [{} for _ in range(m)]
+    before = (-1, -1)
+    for i, j, x in array(data, lambda entry: array(entry, lambda each: each, 3), None):
+        at = (whole(0, m)(i), whole(0, n)(j))
+        need(before < at and x != "0", "entries that are 0, or not in order, at", at)
+        rows[i][j], before = exact(x), at
+    return rows
+
+
+def times(row: dict[int, Any], y: Any) -> Any:
+    need(time.monotonic() < STATE.end, "the time is up (--seconds)")
+    return add(v * y[j] for j, v in row.items())
+
+
+def solved(square: list[list[Any]], c: list[Any]) -> list[Any]:
+    """The solution of a linear system; without flint by eliminations among integers (Bareiss)."""
+    need(len(c) <= EQUATIONS, "too many equations at a time")
+    if STATE.flint and c:
+        x = flint.fmpq_mat(square).solve(flint.fmpq_mat([[v] for v in c]))
+        return [charge(x[i, 0]) for i in range(len(c))]
+    both = [[*row, right] for row, right in zip(square, c, strict=True)]
+    rows = [[int(v * lcm(*(u.denominator for u in row))) for v in row] for row in both]
+    before = 1
+    for k in range(len(rows)):
+        rows[k:] = sorted(rows[k:], key=lambda row: row[k] == 0)
+        top = rows[k]
+        for i, row in enumerate(rows):
+            need(time.monotonic() < STATE.end, "the time is up (--seconds)")
+            if i != k:
+                rows[i] = [charge(top[k] * a - row[k] * b) // before for a, b in zip(row, top, strict=True)]
+        before = top[k]
+    return [rational(row[-1], row[i]) for i, row in enumerate(rows)]
+
+
+def settled(data: Any, M: list[dict[int, Any]], c: list[Any], width: int) -> list[Any]:
+    """The numbers y of a point, with M y = c: doubles, some of which are computed again. At ``columns`` they solve the
+    equations of ``rows``; of pairs (row, column) in ``last`` each follows from all others in its row."""
+    stated, rows, columns, last = fields(data, "point")
+    y, inner = array(stated, exact, width), array(columns, whole(0, width), None)
+    within, at = set(inner), array(rows, whole(0, len(M)), len(inner))
+    right = [c[i] - times({j: v for j, v in M[i].items() if j not in within}, y) for i in at]
+    for j, v in zip(inner, solved([[M[i].get(j, rational(0)) for j in inner] for i in at], right), strict=True):
+        y[j] = v
+    for i, j in array(last, lambda pair: array(pair, whole(0, len(M) + width), 2), None):
+        y[j] += charge((c[i] - times(M[i], y)) / M[i][j])
+    need(all(times(row, y) == v for row, v in zip(M, c, strict=True)), "the equations do not hold")
+    return y
+
+
+def semidefinite(symmetric: list[dict[int, Any]]) -> bool:
+    """True where no pivot of an elimination is negative, and those that are 0 have nothing beside them."""
+    rows = [dict(row) for row in symmetric]
+    for i, row in enumerate(rows):
+        pivot, rest = row.get(i, 0), {j: v for j, v in row.items() if j > i and v != 0}
+        if pivot < 0 or (pivot == 0 and rest):
+            return False
+        for j, v in rest.items():
+            for k, u in rest.items():
+                rows[j][k] = charge(rows[j].get(k, 0) - v * u / pivot)
+    return True
+
+
+def is_square(k: int, v: list[Any]) -> bool:
+    """True where a matrix is positive semidefinite, whose upper triangle stands in v column by column, and off the
+    diagonal times any number that is 2^0.5 but for 2^-50 of it."""
+    S: list[dict[int, Any]] = [{} for _ in range(k)]
+    entries, root = iter(v), exact(2**0.5)
+    for j in range(k):
+        for i in range(j + 1):
+            S[i][j] = S[j][i] = next(entries) / (1 if i == j else root)
+    for i, row in enumerate(S):
+        row[i] -= add(abs(x) for j, x in row.items() if j != i) / (1 << 50)
+    return semidefinite(S)
+
+
+def is_exponential(x: Any, y: Any, z: Any, power: int) -> bool:
+    """y exp(x / y - power) <= z, y > 0, or its limit."""
+    return (y > 0 and z > 0 and y * (log(y / z) - power) + x <= 0) or (y == 0 and x <= 0 <= z)
+
+
+def is_power(a: Any, x: Any, y: Any, z: Any) -> bool:
+    """x^a y^(1 - a) >= |z|, x >= 0, y >= 0."""
+    if x > 0 and y > 0 and z != 0:
+        return a * log(1 / x) + (1 - a) * log(1 / y) + log(abs(z)) <= 0
+    return x >= 0 and y >= 0 and z == 0
+
+
+def is_inside(kind: str, size: int, a: Any, v: list[Any], dual: bool) -> bool:
+    """True where v is in a cone, or in its dual cone."""
+    if kind == "zero":
+        return dual or all(x == 0 for x in v)
+    if kind == "nonneg":
+        return min(v) >= 0
+    if kind == "soc":
+        return v[0] >= 0 and dot(v, v) <= 2 * v[0] * v[0]
+    if kind == "psd":
+        return is_square(size, v)
+    x, y, z = v
+    if kind == "exp":
+        return is_exponential(-y, -x, z, 1) if dual else is_exponential(x, y, z, 0)
+    return is_power(a, x / a, y / (1 - a), z) if dual else is_power(a, x, y, z)
+
+
+class Conic(Proof):
+    """A proof that holds, of bounds of a problem in conic form,
+
+        minimise 1/2 x'Px + q'x over b - A x in K, K a product of cones,
+
+    or that it has no point, or no bound. What is said is of its value + offset, or of the opposite of this.
+    """
+
+    within = None
+
+    def __init__(self, data: Any) -> None:
+        _, problem, claims = fields(data, "conic proof")
+        STATE.work = WORK << 6
+        self.sense, offset, P, q, A, b, cones = fields(problem, "conic problem")
+        need(self.sense in ("minimise", "maximise"), "no sense:", self.sense)
+        self.offset, self.q, self.b = exact(offset), array(q, exact, None), array(b, exact, None)
+        self.n, self.m = len(q), len(b)
+        self.A, self.P = matrix(A, self.m, self.n), matrix(P, self.n, self.n)
+        self.slack = [{**row, self.n + i: rational(1)} for i, row in enumerate(self.A)]
+        self.adjoint: list[dict[int, Any]] = [{} for _ in q]
+        for i, row in enumerate(self.A):
+            for j, x in row.items():
+                self.adjoint[j][i] = x
+        need(all(x == self.P[j].get(i) for i, row in enumerate(self.P) for j, x in row.items()), "P is not symmetric")
+        self.cones = [self.cone(*array(cone, lambda each: each, 3)) for cone in array(cones, lambda each: each, None)]
+        need(sum(rows for _, _, rows, _ in self.cones) == self.m, "the cones have other rows than b")
+        text = json.dumps(problem, separators=(",", ":"), sort_keys=True)
+        self.hash = hashlib.sha256(f"{CONIC}\n{text}".encode()).hexdigest()
+        self.low: Any = None
+        self.high: Any = None
+        self.said = []
+        for k, (claim, what) in enumerate([(claim, claim["says"]) for claim in claims]):
+            STATE.where = f"claim {k}, {what}: "
+            need(what in ("lower", "upper", "infeasible", "unbounded"), "this cannot be said")
+            self.said.append(getattr(self, what)(*fields(claim, f"{what} of a problem")[1:]))
+        STATE.where = ""
+        need(
+            None in (self.low, self.high) or self.low <= self.high,
+            "the bounds cross, which only a faulty checker can say",
+        )
+
+    def cone(self, kind: Any, size: Any, parameter: Any) -> Any:
+        """The kind, the size, the number of rows, and the parameter."""
+        need(kind in CONES, "a cone of no known kind")
+        k = whole(1, LISTS)(size)
+        need(k == 3 or kind not in ("exp", "pow"), "this cone has three rows")
+        need((kind == "pow") == (parameter is not None), "only powers have a parameter")
+        a = exact(parameter) if kind == "pow" else rational(0)
+        need(kind != "pow" or 0 < a < 1, "a power is between 0 and 1")
+        return kind, k, k * (k + 1) // 2 if kind == "psd" else k, a
+
+    def inside(self, v: list[Any], dual: bool) -> None:
+        at = 0
+        for b, (kind, size, rows, a) in enumerate(self.cones):
+            need(is_inside(kind, size, a, v[at : at + rows], dual), f"a point is outside cone {b} ({kind})")
+            at += rows
+
+    def curve(self, x: list[Any]) -> Any:
+        """x'Px / 2."""
+        return add(x[i] * times(row, x) for i, row in enumerate(self.P)) / 2
+
+    def primal(self, point: Any) -> Any:
+        """An upper bound of the minimum: its value at x, from numbers (x, s) with A x + s = b."""
+        y = settled(point, self.slack, self.b, self.n + self.m)
+        self.inside(y[self.n :], dual=False)
+        return dot(self.q, y[: self.n]) + self.curve(y)
+
+    def dual(self, point: Any) -> Any:
+        """A lower bound of it: -b'z - u'Pu / 2, from numbers (z, u) with A'z + P u = -q."""
+        rows = [{**up, **{self.m + j: v for j, v in row.items()}} for up, row in zip(self.adjoint, self.P, strict=True)]
+        y = settled(point, rows, [-q for q in self.q], self.m + self.n)
+        self.inside(y[: self.m], dual=True)
+        need(semidefinite(self.P), "P is not positive semidefinite")
+        return -dot(self.b, y[: self.m]) - self.curve(y[self.m :])
+
+    def bound(self, says: str, point: Any) -> Any:
+        least = self.sense == "minimise"
+        value = self.offset + (self.primal if least == (says == "upper") else self.dual)(point)
+        return value if least else -value
+
+    def lower(self, bound: Any, point: Any) -> str:
+        self.low, proved = number(bound), self.bound("lower", point)
+        need(self.low <= proved, "what is proved is", shown(proved, -1))
+        return f"{shown(self.low, -1)} <= the optimal value"
+
+    def upper(self, bound: Any, point: Any) -> str:
+        self.high, proved = number(bound), self.bound("upper", point)
+        need(proved <= self.high, "what is proved is", shown(proved, 1))
+        return f"the optimal value <= {shown(self.high, 1)}"
+
+    def infeasible(self, point: Any) -> str:
+        """Numbers z with A'z = 0 and b'z < 0: of no x is (b - A x)'z >= 0, as it is where b - A x is in K."""
+        z = settled(point, self.adjoint, [rational(0)] * self.n, self.m)
+        self.inside(z, dual=True)
+        need(dot(self.b, z) < 0, "b'z is not negative")
+        return "no point satisfies the constraints as they are stored"
+
+    def unbounded(self, point: Any, direction: Any) -> str:
+        """A point, and a direction (d, s) with A d + s = 0 and P d = 0 along which the value falls for ever."""
+        self.primal(point)
+        y = settled(direction, self.slack + self.P, [rational(0)] * (self.m + self.n), self.n + self.m)
+        self.inside(y[self.n :], dual=False)
+        need(dot(self.q, y[: self.n]) < 0, "the value does not fall")
+        return f"the optimal value has no {'lower' if self.sense == 'minimise' else 'upper'} bound"
+
+    def relative_gap(self) -> Any:
+        """That of `Proof`; where one bound is claimed alone more than any double, where none is 0."""
+        ends = [self.low, self.high]
+        return super().relative_gap() if None not in ends else rational((2 - ends.count(None)) << 1024)
+
+    def __str__(self) -> str:
+        sizes = ", ".join(f"{kind} {size}" for kind, size, *_ in self.cones[:8])
+        problem = f"{self.sense}, {self.n} columns, {self.m} rows in {len(self.cones)} cones: {sizes}"
+        first = f"PROVED for the problem {self.hash}:"
+        both = self.low is not None and self.high is not None
+        gap = [f"the bounds are at most {shown(self.relative_gap(), 1)} of the larger apart"] if both else []
+        return "\n  ".join([first, problem + ", ..." * (len(self.cones) > 8), *self.said, *gap])
+
+
 def check(text: bytes, with_flint: bool = True, seconds: float = 3600.0) -> Proof:
     """The proof in a file, where it is one; raises `NotProvedError` where not."""
     begin(with_flint, seconds)
     try:
-        return Proof(load(text))
+        data = load(text)
+        if not isinstance(data, dict) or data.get("format") != CONIC:
+            return Proof(data)
+        found = Conic(data)
+        need(found.said, "nothing is claimed")
+        return found
     except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
         what = "broken JSON" if isinstance(error, json.JSONDecodeError) else type(error).__name__
         raise NotProvedError(f"{STATE.where}{what}: {error}"[:300]) from None
@@ -1101,7 +1340,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         with open(asked.proof, "rb") as file:
             text = file.read(FILE + 1)
-        if f'"{FORMAT}"'.encode() not in text:
+        if not any(f'"{name}"'.encode() in text for name in (FORMAT, CONIC)):
             raise OSError(0, f'this is no proof of graphreg: nothing in it says "{FORMAT}"')
         proof = check(text, not asked.no_flint, asked.seconds)
         need(asked.model in (None, proof.hash), "the proof is of another model,", proof.hash)

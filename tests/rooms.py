@@ -27,6 +27,7 @@ ROOMS = (  # from the ground up; files of the top, and folders
     *("inputs", "terms", "form", "oracles", "network", "certificate", "compiling", "running", "methods", "judging"),
     *("problem", "fast", "saving", "distributed", "theory", "inference", "testing", "auditing", "comparing"),
     *("datasets", "tuning", "neural", "plots", "mathml", "reporting", "reading_prox", "reading_cvxpy"),
+    "conic",  # any problem of CVXPY: it takes the arithmetic of certificates
     "catalogue",
     FACE,  # what follows is written as a user would write it, on the public names
     *("fitting", "model_file", "mpi", "sklearn", "cli", "__main__"),

@@ -44,6 +44,7 @@ AROUND = {
     "workbench": "methods/baselines testing auditing comparing datasets",
     "show": "plots mathml reporting",
     "reading_cvxpy": "reading_cvxpy reading_prox",
+    "conic": "conic",
     FACE: FACE,  # the public names; what follows is written as a user would write it
     "shells": "cli __main__ fitting model_file mpi/command mpi/__main__ sklearn neural",
 }

@@ -15,6 +15,7 @@ import numpy as np
 from ..base.clock import OutOfTimeError, alarm, at_least, check_deadline, within
 from ..base.display import Html, sentence, table
 from ..base.gate import refuse
+from ..base.shortcuts import shortcut
 from ..certificate import (
     Certificate,
     Certifier,
@@ -298,3 +299,18 @@ class Compiled:
         if status == "failed":
             raise FailedError(message, solution)
         return solution
+
+    def certify(self, **options: Any) -> Any:
+        """What `graphreg.certify` proves of the CVXPY problem: a second certificate, which takes nothing of graphreg's
+        own but the arithmetic.
+
+        Returns
+        -------
+        ConicCertificate
+
+        Examples
+        --------
+        >>> problem.compile().certify().holds(1e-6)
+        True
+        """
+        return shortcut("Compiled.certify")(self.cvxpy, **options)

@@ -34,7 +34,7 @@ from rooms import (
 from graphreg.base import shortcuts
 from graphreg.errors import InternalError
 
-CVXPY_PLACES = ("terms", "compiling", "reading_cvxpy", "testing")
+CVXPY_PLACES = ("terms", "compiling", "reading_cvxpy", "testing", "conic")
 HEAVY = ("cvxpy", "pandas", "matplotlib", "networkx", "sklearn", "numba", "joblib", "igraph")
 LIGHT = {  # what is imported, one after the other, and what that leaves out
     "graphreg": (*HEAVY, "click", "graphreg.model_file"),

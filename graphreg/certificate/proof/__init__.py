@@ -4,6 +4,7 @@ The certificate's own dual point is made exact (`conserve`), its primal point pu
 (`prove`); both bounds are then those of exact arithmetic. docs/proofs.md has the format.
 """
 
-from .prove import Proved, model_hash, prove
+from .prove import Proved, lines, model_hash, prove
+from .statement import text
 
-__all__ = ["Proved", "model_hash", "prove"]
+__all__ = ["Proved", "lines", "model_hash", "prove", "text"]

@@ -92,7 +92,7 @@ def prove(
         "within": None,
         "claims": [{"says": "bounds", "lower": text(low), "upper": text(high)}, *more],
     }
-    put(place, _lines(document).encode("ascii"), "proof", ProofError)
+    put(place, lines(document).encode("ascii"), "proof", ProofError)
     proved_low, proved_high = (Fraction(int(x.numerator), int(x.denominator)) for x in (low, high))
     said = ("bounds", *(claim["says"] for claim in more))
     return Proved(Path(path), found.model.hash(), proved_low, proved_high, said)
@@ -187,6 +187,6 @@ def _padded(lower: int, upper: int) -> tuple[Any, Any]:
     return rational(low, 1 << UNIT - 40), rational(high, 1 << UNIT - 40)
 
 
-def _lines(document: Any) -> str:
+def lines(document: Any) -> str:
     """JSON with one inner list per line, so that a place in it can be found."""
     return json.dumps(document, separators=(",", ":")).replace("],[", "],\n[").replace("},{", "},\n{") + "\n"

@@ -1,0 +1,223 @@
+"""The conic programme in which CVXPY stores a problem, what solvers say of it, and its rows in the user's words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..errors import ConvexityError, ModelError, SolverError
+from ..terms import Array
+from .programme import Block, Programme
+
+SOLVERS = ("CLARABEL", "SCS", "OSQP", "HIGHS")
+OPTIONS = {"use_quad_obj": True}  # so that P is kept
+
+
+@dataclass(frozen=True, eq=False)
+class Canonical:
+    """A problem of CVXPY as it is stored for Clarabel: the value of the problem is ``sign`` times that of the programme
+    plus ``offset``."""
+
+    problem: Any
+    programme: Programme
+    offset: float
+    sign: float
+    data: Mapping[str, Any]
+    chain: Any
+    inverse: Any
+
+    def row(self, row: int) -> str:
+        """The constraint that a row belongs to."""
+        at, words = row, "a constraint that CVXPY added"
+        for constraint in self.data["param_prob"].constraints:
+            size = sum(arg.size for arg in constraint.args)
+            if at < size:
+                own = next((c for c in self.problem.constraints if c.id == constraint.id), None)
+                return words if own is None else f"`{getattr(own, 'label', None) or own}`"
+            at -= size
+        return words
+
+    def variable(self, column: int) -> str:
+        """The variable that a column belongs to."""
+        stored = self.data["param_prob"]
+        own = {v.id: v for v in self.problem.variables()}
+        best = max((k for k, start in stored.var_id_to_col.items() if start <= column), key=stored.var_id_to_col.get)
+        return f"`{own[best].name()}`" if best in own else "a variable that CVXPY added"
+
+    def point(self, x: Array) -> dict[str, Array]:
+        """The values of the user's variables, by name."""
+        from cvxpy.reductions.solution import Solution
+
+        found = Solution("optimal", 0.0, {self.inverse[-1]["var_id"]: x}, {}, {})
+        for reduction, inverse in list(zip(self.chain.reductions, self.inverse, strict=True))[-2::-1]:
+            found = reduction.invert(found, inverse)
+        return {v.name(): np.asarray(found.primal_vars[v.id]) for v in self.problem.variables()}
+
+
+def check(problem: Any) -> None:
+    """Raise where a problem is none of CVXPY, or none of which a bound can be proved."""
+    from cvxpy import Problem
+
+    if not isinstance(problem, Problem):
+        ours = type(problem).__module__.startswith(f"{__name__.partition('.')[0]}.")
+        hint = "; a Problem of graphreg has its own: problem.certify(w)" if ours and hasattr(problem, "certify") else ""
+        raise ModelError(f"certify takes a problem of CVXPY, not {type(problem).__name__}{hint}")
+    if problem.is_mixed_integer():
+        names = ", ".join(v.name() for v in problem.variables() if v.attributes["integer"] or v.attributes["boolean"])
+        raise ModelError(f"{names} must be integers: bounds by duality are of convex problems; relax it to get a bound")
+    if not problem.is_dcp():
+        kind = "; it follows DGP or DQCP, which are not supported" if problem.is_dgp() or problem.is_dqcp() else ""
+        raise ConvexityError(
+            f"the problem does not follow CVXPY's rules of convexity (problem.is_dcp() is False){kind}"
+        )
+    lacking = [p.name() for p in problem.parameters() if p.value is None]
+    if lacking:
+        raise ModelError(f"parameters without a value: {', '.join(lacking)}; set .value of each")
+
+
+def canonical(problem: Any) -> Canonical:
+    """The conic programme of a problem."""
+    from cvxpy import Maximize
+
+    data, chain, inverse = problem.get_problem_data("CLARABEL", solver_opts=dict(OPTIONS))
+    A, b, q = sp.csr_array(data["A"]), np.asarray(data["b"], float), np.asarray(data["c"], float)
+    n = len(q)
+    P = sp.csr_array((n, n)) if data.get("P") is None else sp.csr_array(sp.triu(data["P"]))
+    P = sp.csr_array(P + sp.triu(P, 1).T)
+    for M in (A, P):
+        M.sum_duplicates()
+        M.eliminate_zeros()
+    sign = -1.0 if isinstance(problem.objective, Maximize) else 1.0
+    offset = float(inverse[-1]["offset"])
+    return Canonical(problem, Programme(P, q, A, b, _blocks(data["dims"])), offset, sign, data, chain, inverse)
+
+
+def _blocks(dims: Any) -> tuple[Block, ...]:
+    if list(dims.pnd):
+        raise ModelError("power cones of more than three dimensions are not supported")
+    blocks, at = list[Block](), 0
+    parts: list[tuple[str, int, float]] = [("zero", dims.zero, 0), ("nonneg", dims.nonneg, 0)]
+    for k in dims.soc:
+        kind, entries, size = parts[-1]
+        if (kind, size) == ("soc", k):
+            parts[-1] = ("soc", entries + k, k)
+        else:
+            parts.append(("soc", k, k))
+    parts += [("psd", k * (k + 1) // 2, k) for k in dims.psd]
+    parts += [("exp", 3 * dims.exp, 0), *(("pow", 3, float(a)) for a in dims.p3d)]
+    for kind, count, size in parts:
+        if count:
+            blocks.append(Block(kind, slice(at, at + count), float(size)))
+            at += count
+    return tuple(blocks)
+
+
+# ---- solvers, whose answers are proposals ----------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a solver says: x and prices z of the rows.
+
+    Where ``ray`` is "infeasible", z is one that should prove so; where it is "unbounded", x is a direction of descent;
+    where it is "none", nothing is said.
+    """
+
+    x: Array
+    z: Array
+    ray: str = ""
+
+
+NOTHING = Answer(np.zeros(0), np.zeros(0), "none")
+
+
+def solve(stored: Canonical, solver: str, options: Mapping[str, Any]) -> Answer:
+    """Solve by one of `SOLVERS`, and leave the answer in the problem."""
+    from cvxpy import error as theirs
+    from cvxpy.settings import SOLUTION_PRESENT
+
+    from ..base.lazy import cp
+
+    if solver not in SOLVERS:
+        raise SolverError(f"{solver!r} is none of the solvers whose answers can be certified: {', '.join(SOLVERS)}")
+    if solver not in cp.installed_solvers():
+        raise SolverError(f"{solver} is not installed; installed are {', '.join(cp.installed_solvers())}")
+    problem, options = stored.problem, dict(options)
+    if solver == "CLARABEL":
+        data, chain, inverse = stored.data, stored.chain, stored.inverse
+    else:
+        try:
+            data, chain, inverse = problem.get_problem_data(solver, solver_opts=dict(OPTIONS))
+        except (theirs.SolverError, theirs.DCPError) as error:
+            raise SolverError(f"{solver} does not take this problem: {error}") from error
+    raw = chain.solve_via_data(problem, data, solver_opts=options)
+    try:
+        problem.unpack_results(raw, chain, inverse)
+        status = str(problem.status)
+    except theirs.SolverError:
+        status = "solver_error"
+    x, z = _raw(solver, raw, data["dims"])
+    fits = x.shape == stored.programme.q.shape and z.shape == stored.programme.b.shape
+    if status not in SOLUTION_PRESENT or not fits or not _same(stored, data):
+        return NOTHING
+    return Answer(x, z)
+
+
+def _same(stored: Canonical, data: Mapping[str, Any]) -> bool:
+    """True where a solver's data have the rows of the stored ones, of those of quadratic programmes one half."""
+    if data.get("lower_bounds") is not None or data.get("upper_bounds") is not None:
+        return False
+    return data["A"].shape[0] + (data["F"].shape[0] if "F" in data else 0) == len(stored.programme.b)
+
+
+def _raw(solver: str, raw: Any, dims: Any) -> tuple[Array, Array]:
+    if solver == "CLARABEL":
+        found = raw.x, raw.z
+    elif solver == "SCS":
+        found = raw["x"], _upper_triangles(np.asarray(raw["y"], float), dims)
+    elif solver == "OSQP":
+        found = raw.x, raw.y
+    else:
+        found = raw["solution"].col_value, -np.asarray(raw["solution"].row_dual, float)
+    x, z = (np.array([] if part is None else part, float) for part in found)
+    return (x, z) if np.isfinite(x).all() and np.isfinite(z).all() else (NOTHING.x, NOTHING.z)
+
+
+def _upper_triangles(z: Array, dims: Any) -> Array:
+    """SCS stores lower triangles column by column."""
+    z, at = z.copy(), dims.zero + dims.nonneg + sum(dims.soc)
+    for k in dims.psd:
+        column, row = np.triu_indices(k)  # of the lower triangle, column by column
+        z[at + row * (row + 1) // 2 + column] = z[at : at + k * (k + 1) // 2].copy()
+        at += k * (k + 1) // 2
+    return z
+
+
+def helped(p: Programme, feasible: bool = False, tolerance: float | None = None) -> Answer:
+    """What Clarabel says of a programme, or of its constraints alone; less exactly where a tolerance is given."""
+    clarabel: Any = import_module("clarabel")
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    if tolerance is not None:
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
+    kinds = {"soc": clarabel.SecondOrderConeT, "psd": clarabel.PSDTriangleConeT, "pow": clarabel.PowerConeT}
+    cones = list[Any]()
+    for block in p.blocks:
+        count = block.place.stop - block.place.start
+        if block.kind in ("zero", "nonneg"):
+            cones.append((clarabel.ZeroConeT if block.kind == "zero" else clarabel.NonnegativeConeT)(count))
+        elif block.kind == "exp":
+            cones += [clarabel.ExponentialConeT()] * (count // 3)
+        else:
+            size = block.size if block.kind == "pow" else int(block.size)
+            cones += [kinds[block.kind](size)] * (count // size if block.kind == "soc" else 1)
+    P, q = (p.P * 0.0, p.q * 0.0) if feasible else (p.P, p.q)
+    found = clarabel.DefaultSolver(sp.csc_matrix(sp.triu(P)), q, sp.csc_matrix(p.A), p.b, cones, settings).solve()
+    x, z = np.array(found.x), np.array(found.z)
+    if not (np.isfinite(x).all() and np.isfinite(z).all()):
+        return NOTHING
+    rays = {"PrimalInfeasible": "infeasible", "DualInfeasible": "unbounded"}
+    return Answer(x, z, rays.get(str(found.status).removeprefix("Almost"), ""))

@@ -1,0 +1,157 @@
+"""What is proved of the optimal value of a problem of CVXPY, and by what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..base.display import Html, Shown, facts, sentence, title
+from ..terms import Array
+from .programme import Programme
+from .verify import Reached
+
+if TYPE_CHECKING:
+    from .prove import ProvedProblem
+
+PROVED = "of the problem as CVXPY stores it for a conic solver"
+
+
+@dataclass(frozen=True, repr=False)
+class ConicCertificate(Shown):
+    """``lower <= optimal value <= upper``, proved, of a problem of CVXPY: ``graphreg.certify``.
+
+    Attributes
+    ----------
+    lower, upper : float
+        Bounds of the value that the user's problem has, also where it is maximised. Both +inf where no point is
+        feasible, both -inf where the objective falls without end (turned round where it is maximised).
+    status : str
+        ``"certified"``: both bounds are finite. ``"infeasible"``, ``"unbounded"``: that is proved.
+        ``"infeasible as stored"``: some equalities contradict each other exactly, if only by rounding.
+        ``"one side only"``: one bound is finite. ``"refused"``: nothing is proved.
+    message : str
+        What stands in the way, where something does, in the user's constraints and variables, and what to do.
+    point : dict
+        The values of the user's variables at which ``upper`` is reached (``lower`` where the problem is maximised), by
+        name, rounded to doubles; empty where no feasible point is proved.
+    reported : float or None
+        The value that stood in the problem: what the solver said.
+    scope : str
+        What the statement is about.
+    programme : Programme
+        The canonical form: minimise x'Px/2 + q'x over A x + s = b, s in cones.
+    offset, sign : float
+        The user's value is sign (value of ``programme`` + offset).
+    evidence : dict
+        What proves it, by the use of the lemma in `graphreg.conic.verify`: ``"primal"``, ``"dual"``,
+        ``"contradiction"``, ``"descent"`` or ``"dependent"``; each a `Reached` with the point (high + low) of the
+        system of that name in `graphreg.conic.programme`, the radius within which an exact solution lies, the pairs of
+        rows and columns and the core rows that solve it, and the rows that were left out.
+    """
+
+    lower: float
+    upper: float
+    status: str
+    message: str
+    point: Mapping[str, Array]
+    reported: float | None
+    programme: Programme
+    offset: float
+    sign: float
+    evidence: Mapping[str, Reached] = field(default_factory=dict)
+    scope: str = PROVED
+
+    @property
+    def gap(self) -> float:
+        """``upper - lower``; inf where one of them is."""
+        return self.upper - self.lower if np.isfinite(self.lower) and np.isfinite(self.upper) else float("inf")
+
+    @property
+    def relative_gap(self) -> float:
+        """gap / max(1, |lower|, |upper|), as conic solvers measure it."""
+        return self.gap / max(1.0, abs(self.lower), abs(self.upper)) if np.isfinite(self.gap) else float("inf")
+
+    def holds(self, gap: float) -> bool:
+        """True where both bounds are proved and the relative gap is at most ``gap``.
+
+        Returns
+        -------
+        bool
+
+        Examples
+        --------
+        >>> import cvxpy
+        >>> x = cvxpy.Variable(2, name="x")
+        >>> gr.certify(cvxpy.Problem(cvxpy.Minimize(cvxpy.norm1(x - 1)), [x <= 0])).holds(1e-6)
+        True
+        """
+        return self.relative_gap <= gap
+
+    def prove(self, path: str | Path, *, force: bool = False) -> ProvedProblem:
+        """Write a proof of what is said here, which ``graphreg verify`` checks in exact numbers, without graphreg.
+
+        The file states the problem as CVXPY stores it, and exact points near those that `certify` found; the bounds in
+        it are those of the exact points, and differ from these in the last digits.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file that is there is replaced where it is such a proof, with ``force`` in any case.
+
+        Returns
+        -------
+        ProvedProblem
+            ``hash``, ``lower`` and ``upper`` (fractions, or None), and ``claims`` in words.
+
+        Raises
+        ------
+        ProofError
+            Where one of what is said has no exact point, with the reason, or nothing is said.
+
+        Examples
+        --------
+        >>> import cvxpy
+        >>> x = cvxpy.Variable(2, name="x")
+        >>> proved = graphreg.certify(cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(x)), [x >= 1])).prove("two.json")
+        >>> proved.claims
+        ('2.0 <= the optimal value', 'the optimal value <= 2.0')
+        """
+        from .prove import prove
+
+        return prove(self.programme, self.offset, self.sign, self.evidence, path, force)
+
+    def _bounds(self) -> str:
+        if self.status == "certified":
+            return f"{self.lower:.10g} <= optimal value <= {self.upper:.10g}"
+        if self.status == "one side only":
+            below = np.isfinite(self.lower)
+            return f"{self.lower:.10g} <= optimal value" if below else f"optimal value <= {self.upper:.10g}"
+        return self.status
+
+    def __repr__(self) -> str:
+        gap = f", relative gap {self.relative_gap:.2g}" if self.status == "certified" else ""
+        return f"<{type(self).__name__}: {self._bounds()}{gap}>"
+
+    def __str__(self) -> str:
+        return "\n  ".join([self._bounds(), *self._lines()])
+
+    def _lines(self) -> list[str]:
+        lines = []
+        if np.isfinite(self.gap):
+            lines.append(f"gap {self.gap:.3g} (relative {self.relative_gap:.3g}), {self.scope}")
+        if self.reported is not None and np.isfinite(self.reported):
+            side = "below the lower bound by" if self.reported < self.lower else "above the upper bound by"
+            off = max(self.lower - self.reported, self.reported - self.upper)
+            if off > 0.0:
+                lines.append(f"the solver's own value, {self.reported:.10g}, lies {side} {off:.2g}")
+        return [*lines, self.message] if self.message else lines
+
+    def _html(self) -> Iterable[Html]:
+        yield title(f"{type(self).__name__}: {self._bounds()}")
+        yield facts({"status": self.status, "scope": self.scope})
+        for line in self._lines():
+            yield sentence(line)

@@ -1,0 +1,268 @@
+"""`certify`: what can be proved of the optimal value of a problem of CVXPY."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ..certificate import RefusedError, upwards
+from ..terms import Array
+from . import canonical, programme, verify
+from .canonical import Answer, Canonical
+from .certificate import ConicCertificate
+from .programme import Programme, System
+from .ranges import ranges
+from .steps import bent, near
+from .verify import Reached
+
+TIGHT = 1e-6  # of the largest slack
+NAMED = 3  # constraints or variables in a message
+HELP = (None, 1e-5, 1e-3)  # tolerances of further solves, whose answers are ever further inside the cones
+
+
+@dataclass
+class Known:
+    """What is proved so far, of the programme as stored."""
+
+    lower: float = -np.inf
+    upper: float = np.inf
+    status: str = ""
+    evidence: dict[str, Reached] = field(default_factory=dict)
+    why: dict[str, str] = field(default_factory=dict)
+    row: int | None = None  # an equality that follows from others, but for its right-hand side
+    excess: float = 0.0  # by which that differs
+    loose: int = -1  # a variable of which no range is known
+    tight: Array = field(default_factory=lambda: np.zeros(0, int))  # rows without room at the last answer
+    curvature: float = -np.inf
+
+    def gap(self) -> float:
+        if not np.isfinite(self.upper - self.lower):
+            return np.inf
+        return (self.upper - self.lower) / max(1.0, abs(self.upper), abs(self.lower))
+
+
+def certify(problem: Any, *, solver: str | None = None, gap: float = 1e-6, **options: Any) -> ConicCertificate:
+    """Prove bounds of the optimal value of a problem of CVXPY, from an answer of any of its solvers.
+
+    Parameters
+    ----------
+    problem : cvxpy.Problem
+        Convex by CVXPY's rules (DCP), without integers.
+    solver : str, optional
+        "CLARABEL", "SCS", "OSQP" or "HIGHS", which solves the problem as ``problem.solve`` would; its answer is a
+        proposal, and proves nothing by itself. By default Clarabel; a problem that has a value already keeps it, and
+        the answer from which bounds are proved is Clarabel's to a second solve.
+    gap : float
+        The relative gap at which no further answer is looked for: where that of the solver proves less, Clarabel is
+        asked, ever further inside the cones.
+    **options
+        For the solver.
+
+    Returns
+    -------
+    ConicCertificate
+
+    Raises
+    ------
+    ModelError
+        For what is no problem of CVXPY, integers, parameters without values, power cones of more than three dimensions.
+    ConvexityError
+        For a problem that does not follow CVXPY's rules.
+    SolverError
+        For a solver that is unknown, not installed, or does not take the problem.
+
+    Examples
+    --------
+    >>> import cvxpy
+    >>> x = cvxpy.Variable(2, name="x")
+    >>> found = gr.certify(cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(x)), [x >= 1]))
+    >>> found.status, bool(found.lower <= 2 <= found.upper)
+    ('certified', True)
+    """
+    canonical.check(problem)
+    stored = canonical.canonical(problem)
+    if solver is None and not options and problem.value is not None:
+        answer = canonical.helped(stored.programme)
+    else:
+        answer = canonical.solve(stored, solver or "CLARABEL", options)
+    reported = None if problem.value is None else float(problem.value)
+    return _told(stored, proved(stored.programme, answer, gap), reported)
+
+
+def proved(p: Programme, answer: Answer, gap: float, helped: bool = True) -> Known:
+    """What an answer proves, and where that is not enough what answers of Clarabel prove."""
+    known = Known()
+    work = _Work(p, known)
+    work.take(answer)
+    for tolerance in HELP if helped else ():
+        if known.gap() <= gap or known.status:
+            break
+        work.take(canonical.helped(p, tolerance=tolerance))
+    return known
+
+
+class _Work:
+    """The four uses of the lemma on one programme."""
+
+    def __init__(self, p: Programme, known: Known) -> None:
+        self.p, self.known = p, known
+        try:
+            self.curvature = verify.curvature(p.P[p.curved][:, p.curved], bent(p.P[p.curved][:, p.curved]))
+        except RefusedError:
+            self.curvature = -np.inf
+        known.curvature = self.curvature
+
+    def take(self, answer: Answer) -> None:
+        """What an answer proves: bounds, or what its ray says."""
+        known = self.known
+        if answer.ray == "":
+            self.above(answer.x)
+            if not known.status:
+                self.below(answer.x, answer.z)
+        elif answer.ray == "infeasible":
+            self.infeasible(answer.z)
+        elif answer.ray == "unbounded" and ("descent" in known.evidence or self.falling(answer.x)):
+            point = canonical.helped(self.p, feasible=True)
+            if "primal" not in known.evidence and not point.ray:
+                self.above(point.x)
+            if "primal" in known.evidence:
+                known.status, known.lower, known.upper = "unbounded", -np.inf, -np.inf
+
+    def above(self, x: Array) -> None:
+        """An upper bound near x."""
+        p, known = self.p, self.known
+        s = (p.b - p.A @ x)[p.in_cones]
+        for found in near(programme.primal(p), np.concatenate([x, s])):
+            try:
+                value = verify.upper_value(p, found)
+            except RefusedError as refused:
+                known.why["upper"] = str(refused)
+                self.contradictory(programme.primal(p), found)
+                continue
+            if value < known.upper:
+                known.upper, known.evidence["primal"] = value, found
+            known.why.pop("upper", None)
+            return
+        known.why.setdefault("upper", "no feasible point was proved near the answer")
+        known.tight = p.in_cones[s < TIGHT * max(1.0, float(np.abs(s).max(initial=0.0)))]
+
+    def contradictory(self, system: System, found: Reached) -> None:
+        every = np.ones(system.M.shape[1], bool)
+        for row, witness in zip(found.proposal.left.tolist(), found.proposal.witness, strict=True):
+            left = verify.excess(system, row, witness, every)
+            if left:
+                self.known.status, self.known.lower, self.known.upper = "infeasible as stored", np.inf, np.inf
+                self.known.evidence["dependent"] = found
+                self.known.row, self.known.excess = row, abs(float(left))
+                return
+
+    def below(self, x: Array, z: Array) -> None:
+        """A lower bound near z."""
+        p, known = self.p, self.known
+        for found in near(programme.dual(p), np.concatenate([z, x[p.curved]])):
+            value, loose = self.value(found)
+            if not np.isfinite(value):
+                known.why["lower"], known.loose = "the dual equations are nearly met, not exactly", loose
+                continue
+            if value > known.lower:
+                known.lower, known.evidence["dual"] = value, found
+            known.why.pop("lower", None)
+            return
+        known.why.setdefault(
+            "lower", "nothing was proved by duality: the optimum may not be attained, or there is none"
+        )
+
+    def value(self, found: Reached) -> tuple[float, int]:
+        """The lower bound of a dual point, and a variable whose range it would need."""
+        p, left = self.p, found.proposal.left
+        most = far = np.full(len(p.q), np.inf)
+        if self.curvature < 0.0 or found.missed.any():
+            lower, higher = ranges(p, self.known.upper, self.curvature == 0.0)
+            most, u = np.maximum(np.abs(lower), np.abs(higher)), np.zeros(len(p.q))
+            u[p.curved] = found.high[len(p.b) :]
+            slip = found.radius[len(p.b) :] + np.abs(found.proposal.low[len(p.b) :])
+            far = np.maximum(np.abs(lower - u), np.abs(higher - u))
+            far[p.curved] += slip
+            far = upwards(far, 3)
+        needed = left[found.missed > 0.0]
+        loose = np.concatenate([needed[~np.isfinite(most[needed])], p.curved[~np.isfinite(far[p.curved])]])
+        return verify.lower_value(p, found, self.curvature, most, far), int(loose[0]) if len(loose) else -1
+
+    def infeasible(self, z: Array) -> bool:
+        p, known = self.p, self.known
+        fall = -float(p.b @ z)
+        for found in near(programme.contradiction(p), z / fall, 1e-12) if fall > 0.0 else ():
+            if verify.contradicts(p, found):
+                known.status, known.lower, known.upper = "infeasible", np.inf, np.inf
+                known.evidence["contradiction"] = found
+                return True
+        return False
+
+    def falling(self, d: Array) -> bool:
+        p = self.p
+        fall = -float(p.q @ d)
+        start = np.concatenate([d, -(p.A @ d)[p.in_cones]]) / max(fall, 1e-300)
+        for found in near(programme.descent(p), start, 1e-12) if fall > 0.0 else ():
+            if verify.descends(p, found):
+                self.known.evidence["descent"] = found
+                return True
+        return False
+
+
+def _told(stored: Canonical, known: Known, reported: float | None) -> ConicCertificate:
+    """The same in the user's terms."""
+    lower, upper = (_added(bound, stored.offset, way) for bound, way in ((known.lower, -np.inf), (known.upper, np.inf)))
+    if stored.sign < 0.0:
+        lower, upper = -upper, -lower
+    finite = np.isfinite(known.lower), np.isfinite(known.upper)
+    status = known.status or ("certified" if all(finite) else "one side only" if any(finite) else "refused")
+    point = dict[str, Array]()
+    if "primal" in known.evidence:
+        found = known.evidence["primal"].proposal
+        point = stored.point((found.high + found.low)[: len(stored.programme.q)])
+    message = _message(stored, known)
+    return ConicCertificate(
+        lower, upper, status, message, point, reported, stored.programme, stored.offset, stored.sign, known.evidence
+    )
+
+
+def _added(bound: float, offset: float, way: float) -> float:
+    """bound + offset, rounded outwards where it is rounded."""
+    total = bound + offset
+    exact = not np.isfinite(total) or Fraction(total) == Fraction(bound) + Fraction(offset)
+    return total if exact else float(np.nextafter(total, way))
+
+
+def _message(stored: Canonical, known: Known) -> str:
+    p, named = stored.programme, stored.row
+    if known.row is not None:
+        return (
+            f"drop one of the equalities of {named(known.row)}: as stored they contradict each other, or others, by "
+            f"{known.excess:.1e}, so that no point meets all of them exactly"
+        )
+    if known.status:
+        return ""
+    parts = list[str]()
+    if "upper" in known.why:
+        tight = _some(named(row) for row in known.tight.tolist())
+        parts.append(
+            f"{known.why['upper']}; without room there: {tight}; where they leave no interior, relax one a bit"
+        )
+    if "lower" in known.why:
+        lower, higher = ranges(p, known.upper, known.curvature == 0.0)
+        wide = np.flatnonzero(~np.isfinite(np.maximum(np.abs(lower), np.abs(higher))))
+        loose = _some(stored.variable(j) for j in ([known.loose] if known.loose >= 0 else wide.tolist()))
+        parts.append(known.why["lower"] + (f"; no constraint bounds {loose}: bounds may help" if loose else ""))
+    if "descent" in known.evidence:
+        parts.append("in one direction the objective falls without end, but no feasible point was found")
+    return "; ".join(parts)
+
+
+def _some(names: Iterable[str]) -> str:
+    """The first few of some names, each once."""
+    each = list(dict.fromkeys(names))
+    return ", ".join(each[:NAMED]) + (", ..." if len(each) > NAMED else "")

@@ -1,0 +1,277 @@
+"""Proposals: a point from somewhere, moved to where the equations hold and the cones have room, and what `verify` asks
+of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from qdldl import Solver
+
+from ..certificate import RefusedError
+from ..terms import Array
+from .cones import held, inward, projected, scaling
+from .programme import Sparse, System
+from .verify import LEAST, Factor, Proposal, Reached, floor, reach, residual, squared
+
+FACES = (1e-7, 1e-5, 1e-3)  # below which, of the largest entry, parts are held at 0
+TRIES = (  # how far a start is shifted inwards, and the faces on which it is held
+    (0.0, 0.0),
+    *((0.0, face) for face in FACES[:2]),
+    *((10.0**k, 0.0) for k in range(-10, 0)),
+    *((shift, face) for face in FACES for shift in (1e-9, 1e-7, 1e-5)),
+)
+SLOW = 3  # steps that do not shorten what is left by a third, after which a start is given up
+Solve = Callable[[Array], Array] | None
+
+ROUNDS = 30  # of steps from one start
+REGULAR = (1e-16, 1e-13, 1e-10)  # what is added to the equations' diagonal, of rows of length 1
+SIMPLE = 1e-3  # the least multiple of a row that is looked for where another is a sum of such
+PEELINGS = 40  # rounds in which pairs are found
+
+
+def near(system: System, start: Array, least: float = 1.0) -> Iterator[Reached]:
+    """What is proved near a point: as it is, further inside the cones, and on their coordinate faces; by how much is
+    relative to its largest entry, or ``least``."""
+    y = projected(start, system.blocks)
+    e = inward(system.blocks, len(y))
+    inner = e != 0.0
+    scale = max(least, float(np.abs(y[inner]).max(initial=0.0)))
+    for shift, face in TRIES:
+        zero = held(y, system.blocks, face * scale) if face else np.zeros(len(y), bool)
+        found = settled(system, np.where(zero, 0.0, y + shift * scale * e))
+        if found is None:
+            continue
+        try:
+            yield reach(system, proposal(system, found, zero))
+        except RefusedError:
+            continue
+
+
+def settled(system: System, y: Array) -> Array | None:
+    """The point after steps of least length, measured by the cones (see `scaling`), until rounding is what is left."""
+    least, steps, slow = np.inf, _Steps(system), 0
+    for _ in range(ROUNDS):
+        T = scaling(y, system.blocks, system.dual)
+        if T is None:
+            return None
+        step, inner, longest = steps.step(y, T)
+        if not np.isfinite(longest):
+            return None
+        if longest < 1e-6 and (longest > 0.3 * least or longest < 1e-13):
+            return y
+        slow = slow + 1 if longest < 0.6 and longest > 0.7 * least else 0
+        if slow == SLOW:
+            return None
+        least = min(least, longest)
+        y = y + min(1.0, 0.6 / max(inner, 1e-300)) * step
+    return None
+
+
+class _Steps:
+    """Least corrections v of M (y + T v) = c, from the quasidefinite system of [[0, B], [B', -I]], B = D M T."""
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        self.cone = np.zeros(system.M.shape[1], int)  # the number of the cone in which an entry lies, 0 where in none
+        for block in system.blocks:
+            count = block.place.stop - block.place.start
+            each = {"free": 0, "nonneg": 1, "soc": int(block.size), "psd": count}.get(block.kind, 3)
+            if each:
+                self.cone[block.place] = self.cone.max() + 1 + np.arange(count) // each
+
+    def step(self, y: Array, T: Sparse) -> tuple[Array, float, float]:
+        """T v, the length of the longest part of v that belongs to one cone, and that of the longest of all parts."""
+        M, c, (m, n) = self.system.M, self.system.c, self.system.M.shape
+        B = sp.csr_array(M @ T)
+        length = np.sqrt(np.asarray(B.multiply(B).sum(axis=1)).ravel())
+        D = 1.0 / np.where(length > 0.0, length, 1.0)
+        B = sp.csc_array(sp.diags_array(D) @ B)
+        solve = _least(B)
+        r = residual(M, -c, -y, np.zeros(n))
+        r = D * (r.high + r.low)
+        v = np.zeros(n)
+        for _ in range(3):
+            v = v + solve(np.concatenate([r - B @ v, np.zeros(n)]))[m:]
+        parts = np.sqrt(np.bincount(self.cone, v * v))
+        inner, free = float(parts[1:].max(initial=0.0)), float(np.abs(v[self.cone == 0]).max(initial=0.0))
+        return T @ v, inner, max(inner, free)
+
+
+def _least(B: Sparse) -> Callable[[Array], Array]:
+    """How to solve the system, with as little on its diagonal as can be: rows may follow from others."""
+    for regular in REGULAR:
+        K = sp.block_array([[regular * sp.eye_array(B.shape[0]), B], [None, -sp.eye_array(B.shape[1])]], format="csc")
+        try:
+            return Solver(sp.csc_matrix(K), upper=True).solve
+        except RuntimeError:
+            continue
+    return lambda r: np.full(len(r), np.nan)
+
+
+# ---- what the verifier asks for --------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class _Peeled:
+    rows: list[Array]
+    columns: list[Array]
+    core: Array
+
+
+def peeled(M: Sparse, room: Array) -> _Peeled:
+    """Pairs of a row and a column that stands in no other row of those that are left, round by round; ``room`` says how
+    much a column can be moved, 0 for none."""
+    M = M.tocsc()
+    left, rows, columns = np.ones(M.shape[0], bool), list[Array](), list[Array]()
+    row, column = M.indices, np.repeat(np.arange(M.shape[1]), np.diff(M.indptr))
+    size = np.abs(M.data)
+    for _ in range(PEELINGS):
+        alive = left[row] & (size > 0.0)
+        row, column, size = row[alive], column[alive], size[alive]
+        single = (np.bincount(column, minlength=M.shape[1]) == 1)[column] & (room[column] > 0.0)
+        if not single.any():
+            break
+        i, j, weight = row[single], column[single], size[single] * room[column[single]]
+        order = np.lexsort((-weight, i))
+        first = order[np.unique(i[order], return_index=True)[1]]
+        rows.append(i[first])
+        columns.append(j[first])
+        left[i[first]] = False
+    return _Peeled(rows, columns, np.flatnonzero(left))
+
+
+def proposal(system: System, y: Array, zero: Array) -> Proposal:
+    """How the equations are solved near a point: by pairs, and by least squares in the core of the other rows."""
+    M, N = system.M, system.M.shape[1]
+    pairs = peeled(M, np.where(zero, 0.0, np.abs(y) + _free_room(system, y)))
+    rows, columns = (np.concatenate(x) if x else np.zeros(0, int) for x in (pairs.rows, pairs.columns))
+    weight = np.where(zero, 0.0, 1.0)
+    weight[columns] = 0.0
+    core, scale, weight, factor, solve = _core(M, pairs.core, weight)
+    left = np.setdiff1d(pairs.core, core)
+    witness = tuple(_combination(M, row, core, scale, weight, solve) for row in left.tolist())
+    low, C = np.zeros(N), sp.csr_array(M[core])
+    blocks = [(sp.csr_array(M[i]), i, j) for i, j in zip(pairs.rows, pairs.columns, strict=True)][::-1]
+    own = [np.asarray(sp.csr_array(part[:, j]).diagonal()) for part, _, j in blocks]
+    for _ in range(3):
+        r = residual(M, -system.c, -y, -low)
+        r, more = r.high + r.low, np.zeros(N)
+        if solve is not None:
+            more = weight**2 * (C.T @ (scale * solve(scale * r[core])))
+        for (part, i, j), a in zip(blocks, own, strict=True):
+            more[j] = (r[i] - part @ more) / a
+        low = low + more
+    r = residual(M, system.c, y, low).size()
+    radius = np.zeros(N)
+    if len(core) and factor is not None:
+        radius = weight * float((scale * r[core]).max()) * np.sqrt(8 * len(core) / factor.shift)
+        radius = np.where(weight > 0.0, np.maximum(radius, LEAST), 0.0)
+    for (part, i, j), a in zip(blocks, own, strict=True):
+        radius[j] = 0.0
+        radius[j] = (r[i] + abs(part) @ radius) / np.abs(a) * (1 + 1e-9) + LEAST
+    return Proposal(y, low, rows, columns, radius[columns], core, scale, weight, factor, left, witness)
+
+
+def _combination(M: Sparse, row: int, core: Array, scale: Array, weight: Array, solve: Solve) -> dict[int, Fraction]:
+    """The multiples of the core's rows of which a row may be the sum; of data that people write they are simple."""
+    if solve is None:
+        return {}
+    C = sp.csr_array(M[core])
+    u = scale * solve(scale * (C @ (weight**2 * M[[row]].toarray().ravel())))
+    some = np.flatnonzero(np.abs(u) > SIMPLE / 2)
+    pairs = zip(core[some].tolist(), u[some].tolist(), strict=True)
+    return {i: Fraction(x).limit_denominator(round(1 / SIMPLE)) for i, x in pairs}
+
+
+def _free_room(system: System, y: Array) -> Array:
+    room = np.zeros(len(y))
+    for block in system.blocks:
+        if block.kind == "free":
+            room[block.place] = max(1.0, float(np.abs(y).max(initial=0.0)))
+    return room
+
+
+def _core(M: Sparse, rows: Array, weight: Array) -> tuple[Array, Array, Array, Factor | None, Solve]:
+    """Scales and a factor of the core; rows that follow from others, as far as floats tell, are left out."""
+    live = np.flatnonzero(weight)
+    while True:
+        C = abs(sp.csr_array(M[rows][:, live]))
+        filled = np.asarray(C.sum(axis=1)).ravel() > 0.0
+        if not filled.all():
+            rows, C = rows[filled], C[filled]
+        if not len(rows):
+            return rows, np.ones(0), np.zeros(len(weight)), None, None
+        D, W = np.ones(len(rows)), np.ones(len(live))
+        for _ in range(3):  # to about 1, in rows and columns
+            W = W / _root((sp.diags_array(D) @ C @ sp.diags_array(W)).max(axis=0))
+            D = D / _root((sp.diags_array(D) @ C @ sp.diags_array(W)).max(axis=1))
+        B = sp.csr_array(sp.diags_array(D) @ C @ sp.diags_array(W))
+        D = 2.0 ** np.round(np.log2(D / np.sqrt(np.asarray(B.multiply(B).sum(axis=1)).ravel())))
+        full = np.zeros(len(weight))
+        full[live] = 2.0 ** np.round(np.log2(W))
+        B = sp.csr_array(sp.diags_array(D) @ M[rows] @ sp.diags_array(full))
+        factor, solve, bad = factored(*squared(B))
+        if bad.any():
+            rows = rows[~bad]
+            continue
+        return rows, D, full, factor, solve
+
+
+def _root(x: Any) -> Array:
+    x = np.asarray(x.todense()).ravel()
+    return np.sqrt(np.where(x > 0.0, x, 1.0))
+
+
+def factored(S: Sparse, off: Array) -> tuple[Factor | None, Solve, Array]:
+    """A factor of S less a shift, how to solve with S, and the rows that seem to
+    depend on others. What is proved is the shift less all that rounding may do, so that it must be some of that."""
+    n, shift = S.shape[0], 8.0 * float(off.max()) + 1e-13
+    while True:
+        try:
+            F = Solver(sp.csc_matrix(sp.triu(S - shift * sp.eye_array(n))), upper=True)
+        except RuntimeError:  # a pivot of exactly 0
+            shift *= 1.0625
+            continue
+        L, d, order = F.factors()
+        order, bad = np.asarray(order), np.zeros(n, bool)
+        bad[order] = ~(d > 0.0)
+        if bad.any():
+            return None, None, bad
+        factor = Factor(sp.csr_array(L + sp.eye_array(n)), d, shift, order)
+        found = floor(S, off, factor)
+        if found > 0.0 or shift > 1e-6:
+            break
+        shift = 4 * (shift - found)
+
+    def solve(r: Array) -> Array:
+        x = np.zeros(n)
+        for _ in range(3):
+            x = x + F.solve(r - S @ x)
+        return x
+
+    return factor, solve, bad
+
+
+def bent(P: Sparse) -> Factor | None:
+    """A factor of P for `verify.curvature`: less a little where it is positive definite, else more."""
+    if P.nnz == np.count_nonzero(P.diagonal()):
+        return None
+    size, n = float(abs(P).max()), P.shape[0]
+    best, value = None, -np.inf
+    for shift in (1e-13, -1e-15, -1e-14, -1e-12, -1e-9):
+        S = P - shift * size * sp.eye_array(n)
+        try:
+            L, d, order = Solver(sp.csc_matrix(sp.triu(S)), upper=True).factors()
+        except RuntimeError:
+            continue
+        if (d > 0.0).all():
+            factor = Factor(sp.csr_array(L + sp.eye_array(n)), d, shift * size, np.asarray(order))
+            found = floor(P, np.zeros(n), factor)
+            if found > value:
+                best, value = factor, found
+            if found >= shift * 2 * size if shift < 0 else found >= 0:
+                break
+    return best

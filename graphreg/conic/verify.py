@@ -1,0 +1,448 @@
+"""The verifier: what a proposal proves of the optimal value, every rounding paid. It imports nothing that proposes.
+
+**Lemma.** Let M be (m, N), y = high + low, and the rows of M be shared out among *pairs* (row i, column j(i)), the
+*core* C and rows that are *left*. Let D, W be diagonal, W 0 at the columns of pairs, B = D M_C W, M_C 0 at the columns
+of pairs, B B' >= f I with f > 0, and r >= |c - M y|. Put rho = W |D r_C| / sqrt(f) at the columns without a pair. If
+at the columns of pairs rho >= 0 obeys
+
+    r_i + sum over j != j(i) of |M_ij| rho_j  <=  |M_ij(i)| rho_j(i)      for each pair,
+
+then there is y* with |y* - y| <= rho and (M y*)_i = c_i for all i in pairs and core.
+*Proof.* v = B'(BB')^-1 D(c - M y)_C solves the core, |v| <= |D r_C| / sqrt(f). With these corrections W v elsewhere,
+the map d_j(i) <- ((c - M y)_i - sum over j != j(i) of M_ij d_j) / M_ij(i) is continuous and maps the box |d| <= rho
+into itself: Brouwer gives a fixed point. (Pairs that come from peeling are triangular: then it ends, and no theorem is
+needed.)
+
+y is a pair of doubles and its residual is known to about the square of the unit roundoff, so that any f that is not 0
+leaves a tiny rho: no scaling by the cones is needed here, boxes do. What is near the boundary is the proposer's care.
+
+Arithmetic: IEEE doubles, to nearest, gradual underflow; U = EPS / 2 is the unit roundoff. A sum of k products that are
+rounded, in any order, with or without fused multiply-add, misses at most k U / (1 - k U) times the sum of magnitudes;
+(k + 3) EPS pays that twice, which covers what bounds of this kind lose when they are rounded themselves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..certificate import DUST, EPS, MORE, Pair, RefusedError, below, down, need, product, sums, upwards
+from ..terms import Array
+from .programme import Block, Programme, Sparse, System
+
+LN2 = 0.6931471805599453  # the double nearest to log 2, which misses less than 2.4e-17
+DENSE = 0.3  # of the lower triangle of the last columns: where more is there, products are dense
+LEAST = 1e-200  # of a radius that is not 0
+EXACTLY = 40  # rows of a matrix that is looked at in rational numbers, within a second or so
+TERMS = 11  # of the series of log
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """L diag(d) L' is near S - shift I with rows and columns in another order; L is lower triangular."""
+
+    L: Sparse
+    d: Array
+    shift: float
+    order: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """A point near which the equations of a system are thought to be solved, see the lemma.
+
+    Attributes
+    ----------
+    high, low : (N,) arrays
+        y = high + low; what is exactly 0, in no pair and of weight 0 stays 0.
+    rows, columns : (k,) arrays
+        The pairs.
+    radius : (k,) array
+        rho at the columns of the pairs.
+    core : array
+        The rows of the core.
+    scale, weight : arrays
+        The diagonals of D and W, powers of two or 0.
+    factor : Factor or None
+        Of B B'; None without a core.
+    left : array
+        The rows that are left.
+    witness : tuple
+        For each of them the multiples of other rows whose sum it is thought to be, by row.
+    """
+
+    high: Array
+    low: Array
+    rows: Array
+    columns: Array
+    radius: Array
+    core: Array
+    scale: Array
+    weight: Array
+    factor: Factor | None
+    left: Array
+    witness: tuple[dict[int, Fraction], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Reached:
+    """An exact solution y* lies within ``radius`` of high + low, inside the cones; of the rows that were left, M y* - c
+    is at most ``missed``."""
+
+    proposal: Proposal
+    radius: Array
+    missed: Array
+
+    @property
+    def high(self) -> Array:
+        """The leading part of the point."""
+        return self.proposal.high
+
+    def pair(self) -> Pair:
+        """The entries of y*."""
+        return Pair(self.high, self.proposal.low, self.radius)
+
+    def live(self) -> Array:
+        """True at entries that are not exactly 0."""
+        return (self.high != 0.0) | (self.proposal.low != 0.0) | (self.radius != 0.0)
+
+
+def reach(system: System, given: Proposal) -> Reached:
+    """An exact solution near a proposal, inside the cones.
+
+    Raises
+    ------
+    RefusedError
+        Where the proposal proves none.
+    """
+    M, (m, N) = system.M, system.M.shape
+    shares = np.sort(np.concatenate([given.rows, given.core, given.left]))
+    need(np.array_equal(shares, np.arange(m)), "the rows are not shared out")
+    need(len(np.unique(given.columns)) == len(given.columns) == len(given.rows), "two rows share a column")
+    need(
+        all(map(below, (M.data, system.c, given.high, given.low, given.radius, given.weight))),
+        "numbers that are too large",
+    )
+    need(((given.columns >= 0) & (given.columns < N)).all(), "a column that is none")
+    need((given.radius >= LEAST).all() and not given.weight[given.columns].any(), "a pair of no room")
+    r = residual(M, system.c, given.high, given.low).size()
+    radius = core_radius(M, r, given) if len(given.core) else np.zeros(N)
+    radius[given.columns] = given.radius
+    G = _sizes(M[given.rows]).tocoo()
+    at, j = G.coords
+    own = j == given.columns[at]
+    most = np.zeros(len(given.rows))
+    most[at[own]] = G.data[own]
+    others = sp.csr_array((G.data[~own], (at[~own], j[~own])), shape=G.shape)
+    taken = upwards(r[given.rows] + others @ radius, _longest(others) + 2)
+    need((taken <= most * given.radius * (1.0 - EPS) - DUST).all(), "a correction leaves its room")
+    missed = upwards(r[given.left] + _sizes(M[given.left]) @ radius, _longest(M) + 2)
+    found = Reached(given, radius, missed)
+    for k, (row, witness) in enumerate(zip(given.left.tolist(), given.witness, strict=True)):
+        if witness.keys().isdisjoint(given.left.tolist()) and excess(system, row, witness, found.live()) == 0:
+            missed[k] = 0.0
+    for block in system.blocks:
+        need(inside(block, found, system.dual), f"not inside a {block.kind} cone")
+    return found
+
+
+def residual(M: Sparse, c: Array, high: Array, low: Array) -> Pair:
+    """M (high + low) - c by exact products, and sums with two exact layers."""
+    place, j, data = np.repeat(np.arange(M.shape[0]), np.diff(M.indptr)), M.indices, M.data
+    p, e, off = product(data, high[j])
+    lower = data * low[j]
+    parts = [(place, Pair(p, e, off)), (place, Pair(lower, np.zeros(1), EPS * np.abs(lower) + DUST * (low[j] != 0.0)))]
+    parts.append((np.arange(len(c)), Pair(-c, np.zeros(1), np.zeros(len(c)))))
+    return sums(parts, len(c))
+
+
+def _sizes(M: Sparse) -> Sparse:
+    """Not less than |M|, and so large that no product with a radius underflows."""
+    M = abs(M)
+    M.data = np.where(M.data > 0.0, np.maximum(M.data, 1e-100), 0.0)
+    return M
+
+
+def _times(x: Array, y: Array) -> Array:
+    """Not less than x y, of numbers that are at least 0; 0 or at least `LEAST`."""
+    return np.where((x > 0.0) & (y > 0.0), np.maximum(x * y * (1.0 + 4 * EPS), LEAST), 0.0)
+
+
+def _longest(M: Sparse) -> int:
+    return int(np.diff(M.indptr).max(initial=0))
+
+
+def core_radius(M: Sparse, r: Array, given: Proposal) -> Array:
+    """rho at the columns without a pair, by the core's least singular value."""
+    C, D, W = M[given.core], given.scale, given.weight
+    paired = np.zeros(M.shape[1])
+    paired[given.columns] = 1.0
+    need(not (abs(C) @ paired).any(), "a pair's column in the core")
+    for x in (D, W):
+        need((np.frexp(x)[0][x != 0.0] == 0.5).all() and below(x), "scales that are no powers of two")
+    need((D > 0.0).all(), "a core without scales")
+    B = sp.csr_array(sp.diags_array(D) @ C @ sp.diags_array(W))
+    size = np.abs(B.data)
+    need(((size > 1e-100) & (size < 1e100) | (size == 0.0)).all(), "a core that is badly scaled")  # products are normal
+    if given.factor is None:
+        raise RefusedError("a core without a factor")
+    f = floor(*squared(B), given.factor)
+    need(f > 0.0, "a core that may be singular")
+    longest = float(_times(D, r[given.core]).max())
+    return _times(W, np.array(longest * np.sqrt(len(D) / f) * MORE))  # a sum of squares is at most their number's worth
+
+
+def squared(B: Sparse) -> tuple[Sparse, Array]:
+    """B B', and how far its rows may be off, in the sum of magnitudes."""
+    size = abs(B)
+    return sp.csr_array(B @ B.T), (_longest(B) + 3) * EPS * (size @ (size.T @ np.ones(B.shape[0])))
+
+
+def curvature(P: Sparse, factor: Factor | None) -> float:
+    """At most 0, and at most the least eigenvalue of P, of the variables that stand in it."""
+    d = P.diagonal()
+    if P.nnz == np.count_nonzero(d):
+        return min(float(d.min(initial=0.0)), 0.0)
+    if factor is None or abs(P - P.T).max() > 0.0:
+        raise RefusedError("a matrix that is not symmetric, or without a factor")
+    found = min(floor(P, np.zeros(len(d)), factor), 0.0)
+    return 0.0 if found < 0.0 and len(d) <= EXACTLY and semidefinite(P) else found
+
+
+def semidefinite(P: Sparse) -> bool:
+    """True where P is positive semidefinite: by elimination in rational numbers, for the sake of singular matrices."""
+    rows = [[Fraction(x) for x in row] for row in P.toarray().tolist()]
+    while rows:
+        first, *rest = rows
+        if first[0] < 0 or (first[0] == 0 and any(first)):
+            return False
+        rows = [row[1:] if not row[0] else _less(row, first) for row in rest]
+    return True
+
+
+def _less(row: list[Fraction], first: list[Fraction]) -> list[Fraction]:
+    """A row less that multiple of the first one which leaves nothing in the first column; without that column."""
+    times = row[0] / first[0]
+    return [a - times * b if b else a for a, b in zip(row[1:], first[1:], strict=True)]
+
+
+def floor(S: Sparse, off: Array, factor: Factor) -> float:
+    """A lower bound of the eigenvalues of every symmetric matrix whose row i is within ``off[i]``, in the sum of
+    magnitudes, of that of S: S - shift I - L diag(d) L' is computed, and the norm of a symmetric matrix is at most its
+    greatest sum of a row's magnitudes. L diag(d) L' itself has no negative eigenvalue, whatever L is.
+
+    Each entry of L diag(d) L' has at most as many products as a row of L has entries, rounded twice each; it is taken
+    off in two parts (of the last columns, where L is full, by dense products), so that S and what is left in between
+    are rounded by EPS / 2 of themselves, both of which is at most the entry of |S| + |L| diag(d) |L'|.
+    """
+    d, n, ones, order = factor.d, len(off), np.ones(len(off)), factor.order
+    L: Sparse = sp.csc_array(factor.L)
+    need(L.shape == (n, n) and sp.triu(L, 1).nnz == 0 and (d >= 0.0).all() and below(d), "no factor")
+    need(np.array_equal(np.sort(order), np.arange(n)) and below(L.data), "no order")
+    S, off = S[order][:, order], off[order]
+    full = np.diff(L.indptr)[::-1].cumsum()[::-1] > DENSE * ((n - np.arange(n)) * (n - np.arange(n)) / 2.0)
+    cut = int(np.argmax(full)) if full.any() else n
+    first, last = L[:, :cut], L[cut:, cut:].toarray()
+    rest = sp.csr_array(S - (first @ sp.diags_array(d[:cut])) @ first.T - factor.shift * sp.eye_array(n))
+    total = abs(rest) @ ones
+    if cut < n:
+        corner = rest[cut:, cut:].toarray() - (last * d[cut:]) @ last.T
+        total[cut:] = np.abs(corner).sum(axis=1) + abs(rest[cut:, :cut]) @ ones[:cut]
+    magnitudes = abs(S) @ ones + abs(L) @ (d * (abs(L).T @ ones))
+    products = _longest(sp.csr_array(L)) + 8
+    error = total * (1.0 + (n + 8) * EPS) + products * EPS * (magnitudes + abs(factor.shift)) + off
+    worst = float(error.max(initial=0.0)) * MORE + n * DUST
+    return factor.shift - worst if np.isfinite(worst) else -np.inf
+
+
+# ---- cones -----------------------------------------------------------------------------------------------------------
+def inside(block: Block, found: Reached, dual: bool) -> bool:
+    """True where the whole box of a block lies in its cone, or in the dual of it."""
+    at = block.place
+    if block.kind in ("free", "zero"):
+        return block.kind == "free"
+    if block.kind == "nonneg":
+        return bool((down(Pair(found.high[at], found.proposal.low[at], found.radius[at])) >= 0.0).all())
+    v = found.high[at] + found.proposal.low[at]
+    off = upwards(found.radius[at] + EPS * np.abs(v), 3)
+    if not (v.any() or off.any()):
+        return True
+    if block.kind == "soc":
+        return in_second_order(v.reshape(-1, int(block.size)), off.reshape(-1, int(block.size)))
+    if block.kind == "psd":
+        return in_semidefinite(v, off, int(block.size))
+    x, y, z = v.reshape(-1, 3).T
+    rx, ry, rz = off.reshape(-1, 3).T
+    return bool((in_power if block.kind == "pow" else in_exponential)((x, y, z), (rx, ry, rz), block.size, dual).all())
+
+
+def in_second_order(V: Array, off: Array) -> bool:
+    """True where t >= |u| for all (t, u) in the box of each row; the cone is its own dual."""
+    u = upwards(np.abs(V[:, 1:]) + off[:, 1:], 1)
+    t = V[:, 0] - off[:, 0]  # may be 0, exactly, where u is
+    squares = upwards((u * u).sum(axis=1), V.shape[1] + 1)
+    return bool(((t >= 0.0) & ((squares == 0.0) & ~u.any(axis=1) | (squares <= t * t * (1.0 - 4 * EPS) - DUST))).all())
+
+
+def in_semidefinite(v: Array, off: Array, k: int) -> bool:
+    """True where every matrix in the box is positive semidefinite; the cone is its own dual. Entries off the diagonal
+    are divided by the square root of two, or by the double next to it: both lie within 4 EPS."""
+    j, i = np.tril_indices(k)
+    share = np.where(i == j, 1.0, 0.7071067811865476)
+    S, R = np.zeros((2, k, k))
+    S[i, j] = S[j, i] = v * share
+    R[i, j] = R[j, i] = upwards(off + 4 * EPS * np.abs(v), 3)
+    small = np.abs(S) < 1e-140  # so that no scaling underflows
+    S, R = np.where(small, 0.0, S), R + np.where(small, np.abs(S), 0.0)
+    live = S.any(axis=0) | R.any(axis=0)
+    S, R = S[np.ix_(live, live)], R[np.ix_(live, live)]
+    scale = 2.0 ** -np.round(np.log2(np.maximum(np.diag(S), 1e-200)) / 2)  # powers of two: without rounding
+    S, off = S * scale * scale[:, None], upwards((R * scale * scale[:, None]) @ np.ones(len(S)), len(S) + 3)
+    for times in (64.0, 512.0):  # the error that is expected: of the factor's products, and of the box
+        shift = times * (len(S) * EPS + off.max(initial=0.0))
+        try:
+            L = np.linalg.cholesky(S - shift * np.eye(len(S)))
+        except np.linalg.LinAlgError:
+            return False
+        if floor(sp.csr_array(S), off, Factor(sp.csr_array(L), np.ones(len(S)), shift, np.arange(len(S)))) >= 0.0:
+            return True
+    return False
+
+
+def log_bounds(r: Array) -> tuple[Array, Array]:
+    """log r for r > 0, and what it misses: with r = 2^k m, |log m| <= log(2) / 2 and t = (m - 1) / (m + 1), it is
+    k log 2 + 2 (t + t^3/3 + ...). m - 1 is exact, t misses 2 units of roundoff of itself, what is cut off after 11
+    terms less than t (.0295)^11 / 23 < 1e-18 t, Horner's rule with t^2 < .03 at most 4 units, the two products and the
+    sum 1 each, the constant 1: fewer than 16 units of |k| log 2 + |log m| in all."""
+    m, k = np.frexp(r)
+    low = m < np.sqrt(0.5)
+    m, k = np.where(low, 2 * m, m), k - low
+    t = (m - 1.0) / (m + 1.0)
+    series = np.zeros_like(t)
+    for i in range(TERMS - 1, -1, -1):
+        series = series * (t * t) + 1.0 / (2 * i + 1)
+    fine, coarse = 2.0 * t * series, k * LN2
+    return coarse + fine, 8 * EPS * (np.abs(coarse) + np.abs(fine)) + DUST
+
+
+Three = tuple[Array, Array, Array]
+
+
+def in_exponential(v: Three, off: Three, size: float, dual: bool) -> Array:
+    """True where y log(z / y) >= x, y, z > 0 in the whole box; of the dual cone, where y - x (1 + log(z / -x)) >= 0,
+    x < 0 < z. Both are concave, falling in x resp. rising in y, and rising in z: two corners are enough."""
+    del size
+    (x, y, z), (rx, ry, rz) = v, off
+    falls, rests, fall, rest = (y, x, ry, rx) if not dual else (-x, -y, rx, ry)  # p log(z / p) - rests, or + p
+    ok = np.ones(len(x), bool)
+    top, last = rests + rest, z - rz
+    for corner in (falls - fall, falls + fall):
+        good = (corner > 0.0) & (last > 0.0)
+        p, q = np.where(good, corner, 1.0), np.where(good, last, 1.0)
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            ratio = q / p
+            value, missing = log_bounds(np.where((ratio > 1e-280) & (ratio < 1e280), ratio, np.nan))
+            value = value + (1.0 if dual else 0.0)
+            # corners are rounded, by EPS of themselves each: the ratio by 3, its log by as much
+            error = p * (missing + 8 * EPS * (1.0 + np.abs(value))) + 4 * EPS * np.abs(top) + DUST
+            ok &= good & (p * value - top >= error * MORE)
+    return ok
+
+
+def in_power(v: Three, off: Three, a: float, dual: bool) -> Array:
+    """True where x^a y^(1-a) >= |z|, x, y > 0 in the whole box; of the dual cone with x / a and y / (1 - a)."""
+    x, y, z = v[0] - off[0], v[1] - off[1], np.abs(v[2]) + off[2]
+    if dual:
+        x, y = x / a, y / (1.0 - a)
+    good = (x > 1e-280) & (y > 1e-280) & (a > 0.0) & (a < 1.0)
+    x, y, z = (np.where(good, t, 1.0) for t in (x, y, np.maximum(z, 1e-280)))
+    (lx, ex), (ly, ey), (lz, ez) = map(log_bounds, (x, y, z))
+    value = a * lx + (1.0 - a) * ly - lz
+    error = ex + ey + ez + 8 * EPS * (1.0 + np.abs(lx) + np.abs(ly) + np.abs(lz))
+    return good & (value >= error * MORE)
+
+
+# ---- values ----------------------------------------------------------------------------------------------------------
+def linear(a: Array, x: Pair) -> Pair:
+    """a'x over a box."""
+    p, e, off = product(a, x.high)
+    lower = a * x.low
+    at = np.zeros(len(a), int)
+    off = off + np.abs(a) * x.error * MORE + DUST * (x.error != 0.0)
+    lows = Pair(lower, np.zeros(1), EPS * np.abs(lower) + DUST * (x.low != 0.0))
+    return sums([(at, Pair(p, e, off)), (at, lows)], 1)
+
+
+def quadratic(P: Sparse, x: Pair) -> tuple[float, float]:
+    """x'Px / 2 and how far off it is, over a box."""
+    if not P.nnz:
+        return 0.0, 0.0
+    v, radius = x.high, upwards(np.abs(x.low) + x.error, 1)
+    g, size = P @ v, abs(P)
+    value, most = float(v @ g) / 2.0, upwards(np.abs(v), 1)
+    rounding = (len(v) + _longest(P) + 6) * EPS * float(most @ (size @ most)) / 2.0
+    moved = float(radius @ (np.abs(g) + (_longest(P) + 3) * EPS * (size @ most) + (size @ radius) / 2.0))
+    return value, (rounding + moved * (1.0 + (2 * len(v) + 8) * EPS)) * MORE + len(v) * DUST
+
+
+def upper_value(p: Programme, found: Reached) -> float:
+    """Not less than the objective at the exact point of `primal`."""
+    need(not found.missed.any(), "an equality that is not met")
+    n, y = len(p.q), found.pair()
+    x = Pair(y.high[:n], y.low[:n], y.error[:n])
+    value, error = quadratic(p.P, x)
+    return -_below(linear(-p.q, x), -value, error)
+
+
+def lower_value(p: Programme, found: Reached, curvature: float, most: Array, far: Array) -> float:
+    """Not more than the optimal value, by the exact point of `dual`.
+
+    With A'z + Pu + q = e and z in the dual cones, x'Px/2 + q'x >= -b'z - u'Pu/2 + e'x + (x - u)'P(x - u)/2 wherever x
+    is feasible. ``curvature`` is at most 0 and no eigenvalue of P is less; ``most`` bounds |x| and ``far`` |x - u|,
+    both rounded upwards, inf where nothing is known.
+    """
+    m, y, left = len(p.b), found.pair(), found.proposal.left
+    u = np.zeros((3, len(p.q)))
+    u[:, p.curved] = y.high[m:], y.low[m:], y.error[m:]
+    value, error = quadratic(p.P, Pair(*u))
+    owed = found.missed > 0.0
+    paid = float(upwards(found.missed[owed] @ most[left][owed], len(left) + 1))
+    if curvature < 0.0:
+        paid += float(upwards(-curvature * (far[p.curved] @ far[p.curved]), len(p.curved) + 3))
+    return _below(linear(-p.b, Pair(y.high[:m], y.low[:m], y.error[:m])), -value, (error + paid) * MORE)
+
+
+def _below(first: Pair, second: float, error: float) -> float:
+    """Not more than the sum of a pair and a number that is known up to an error."""
+    start = float(down(first)[0])
+    return start + second - (error + 2 * EPS * (abs(start) + abs(second)) + DUST) * MORE
+
+
+def contradicts(p: Programme, found: Reached) -> bool:
+    """True where the exact point of `contradiction` proves that no x is feasible."""
+    return not found.missed.any() and float(down(linear(-p.b, found.pair()))[0]) > 0.0
+
+
+def descends(p: Programme, found: Reached) -> bool:
+    """True where the exact point of `descent` is a direction in which the objective falls without end."""
+    n, y = len(p.q), found.pair()
+    fall = down(linear(-p.q, Pair(y.high[:n], y.low[:n], y.error[:n])))
+    return not found.missed.any() and float(fall[0]) > 0.0
+
+
+# ---- rows that follow from others, in exact arithmetic ---------------------------------------------------------------
+def excess(system: System, row: int, witness: dict[int, Fraction], live: Array) -> Fraction | None:
+    """c_row less what the other rows say it is, where the row is exactly the sum of the witness's multiples of them at
+    all columns that are live; None where it is not."""
+    M, total, right = system.M, dict[int, Fraction](), Fraction(float(system.c[row]))
+    for i, times in ((row, Fraction(1)), *((i, -t) for i, t in witness.items() if i != row)):
+        at = slice(M.indptr[i], M.indptr[i + 1])
+        for j, a in zip(M.indices[at].tolist(), M.data[at].tolist(), strict=True):
+            if live[j]:
+                total[j] = total.get(j, Fraction(0)) + times * Fraction(a)
+        if i != row:
+            right += times * Fraction(float(system.c[i]))
+    return None if any(total.values()) else right

@@ -1,0 +1,163 @@
+"""`graphreg.certify` as users see it."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import graphreg as gr
+from graphreg.errors import ConvexityError, ModelError, SolverError
+
+R = np.random.default_rng(11)
+A, B = R.normal(size=(12, 3)), R.normal(size=12)
+
+
+def lasso(x, sense=cp.Minimize):
+    value = cp.sum_squares(A @ x - B) + cp.norm1(x) + 7
+    return cp.Problem(sense(value if sense is cp.Minimize else -value), [x <= 0.1])
+
+
+def settled(problem, **options):
+    found = gr.certify(problem, **options)
+    assert found.status == "certified", str(found)
+    assert found.holds(1e-6), str(found)
+    assert found.lower <= found.upper
+    return found
+
+
+@pytest.mark.parametrize("solver", ["CLARABEL", "SCS", "OSQP", "HIGHS"])
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+def test_all_solvers_lead_to_bounds_that_meet(solver, capfd):
+    x = cp.Variable(3, name="x")
+    least, most = settled(lasso(x), solver=solver), settled(lasso(x, cp.Maximize), solver=solver)
+    capfd.readouterr()
+    assert x.value is not None
+    assert max(least.lower, -most.upper) <= min(least.upper, -most.lower)
+    assert least.reported is not None
+    value = np.sum((A @ least.point["x"] - B) ** 2) + np.abs(least.point["x"]).sum() + 7
+    assert least.lower - 1e-12 <= value <= least.upper + 1e-12
+    assert (least.point["x"] <= 0.1).all()
+    assert least.evidence.keys() == {"primal", "dual"}
+
+
+def test_a_solvers_loose_answer_is_told_apart_from_what_is_proved():
+    x = cp.Variable(3, name="x")
+    problem = lasso(x)
+    with pytest.warns(UserWarning, match="inaccurate"):
+        found = settled(problem, solver="SCS", max_iters=3)
+    assert found.reported == problem.value
+    assert not found.lower <= found.reported <= found.upper
+    assert "the solver's own value" in str(found)
+
+
+def test_a_problem_that_is_solved_keeps_its_answer():
+    x = cp.Variable(3, name="x")
+    problem = lasso(x)
+    problem.solve(solver="SCS", eps_abs=1e-3, eps_rel=1e-3)
+    before, value = x.value.copy(), problem.value
+    found = settled(problem)
+    assert np.array_equal(x.value, before)
+    assert found.reported == problem.value == value
+
+
+X, S = cp.Variable(3, name="x"), cp.Variable((3, 3), name="S", PSD=True)
+C = A[:3] + A[:3].T
+MODELS = {
+    "lines": cp.Problem(cp.Minimize(cp.norm_inf(A @ X - B))),
+    "none": cp.Problem(cp.Minimize(cp.sum_squares(A @ X - B))),
+    "second order": cp.Problem(cp.Minimize(cp.norm(A @ X - B) + cp.norm(X)), [cp.norm(A[:4] @ X) <= 2]),
+    "exponential": cp.Problem(cp.Minimize(cp.sum(cp.logistic(A @ X)) + cp.sum_squares(X))),
+    "entropy": cp.Problem(cp.Maximize(cp.sum(cp.entr(X))), [cp.sum(X) == 1, X[0] <= 0.2]),
+    "matrices": cp.Problem(cp.Minimize(cp.trace(C @ S)), [cp.trace(S) == 1]),
+    "log det": cp.Problem(cp.Maximize(cp.log_det(S) - cp.trace((C @ C + np.eye(3)) @ S))),
+    "powers": cp.Problem(
+        cp.Maximize(X[2]), [cp.PowCone3D(X[0], X[1], X[2], 0.3), X[0] + X[1] <= 2]
+    ),
+    "powers, dual": cp.Problem(cp.Minimize(cp.power(X[0], 2.7, approx=False) - X[0]), [X[1:] == 0]),
+    "constant": cp.Problem(cp.Minimize(0), [X >= 1]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_all_cones(name):
+    found = settled(MODELS[name])
+    value = MODELS[name].value
+    assert found.lower - 1e-6 <= value <= found.upper + 1e-6
+
+
+def test_parameters_have_the_values_of_the_moment():
+    p, x = cp.Parameter(nonneg=True, name="p"), cp.Variable(name="x")
+    problem = cp.Problem(cp.Minimize(cp.square(x - p)), [x <= 1])
+    with pytest.raises(ModelError, match="parameters without a value: p"):
+        gr.certify(problem)
+    for value in (3.0, 5.0):
+        p.value = value
+        found = settled(problem, solver="CLARABEL")
+        assert found.lower - 1e-9 <= (value - 1) ** 2 <= found.upper + 1e-9
+
+
+def test_refusals_say_why():
+    x, k = cp.Variable(2, name="x"), cp.Variable(integer=True, name="k")
+    with pytest.raises(ModelError, match="k must be integers"):
+        gr.certify(cp.Problem(cp.Minimize(k), [k >= 0.5]))
+    with pytest.raises(ConvexityError, match="is_dcp"):
+        gr.certify(cp.Problem(cp.Minimize(cp.sqrt(x[0]))))
+    with pytest.raises(ModelError, match="takes a problem of CVXPY, not int"):
+        gr.certify(3)
+    with pytest.raises(SolverError, match="none of the solvers"):
+        gr.certify(cp.Problem(cp.Minimize(cp.sum(x)), [x >= 0]), solver="GUESS")
+    with pytest.raises(SolverError, match="OSQP does not take this problem"):
+        gr.certify(cp.Problem(cp.Minimize(cp.norm(x)), [x >= 1]), solver="OSQP")
+    with pytest.raises(ModelError, match="more than three dimensions"):
+        gr.certify(cp.Problem(cp.Maximize(x[0]), [cp.PowConeND(cp.Variable(3), x[0], [0.2, 0.3, 0.5])]))
+
+
+def test_what_has_no_value_is_named():
+    x = cp.Variable(2, name="x")
+    assert gr.certify(cp.Problem(cp.Minimize(cp.sum(x)), [x >= 1, cp.sum(x) <= 1.5])).status == "infeasible"
+    found = gr.certify(cp.Problem(cp.Maximize(cp.sum(x)), [x >= 1, cp.sum(x) <= 1.5]))
+    assert (found.status, found.lower, found.upper) == ("infeasible", -np.inf, -np.inf)
+    found = gr.certify(cp.Problem(cp.Maximize(cp.sum(x)), [x >= 1]))
+    assert (found.status, found.lower, found.upper) == ("unbounded", np.inf, np.inf)
+    assert found.evidence.keys() == {"descent", "primal"}
+    assert repr(found) == "<ConicCertificate: unbounded>"
+
+
+def test_contradictory_equalities_are_named():
+    x = cp.Variable(3, name="x")
+    supply = (x[0] + 2 * x[1] + x[2] == 0.3).set_label("supply")
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x)), [x[0] + x[1] == 0.1, x[1] + x[2] == 0.2, supply])
+    found = gr.certify(problem)
+    assert found.status == "infeasible as stored"
+    assert "drop one of the equalities of `supply`" in found.message
+    assert "2.8e-17" in found.message
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+def test_one_side_and_what_is_in_the_way():
+    x = cp.Variable(2, name="x")
+    found = gr.certify(cp.Problem(cp.Minimize(x[0]), [cp.quad_over_lin(1, x[1]) <= x[0]]))
+    assert found.status == "one side only"
+    assert "no constraint bounds `x`" in found.message
+    assert repr(found).startswith("<ConicCertificate: optimal value <= ")
+    tangent = gr.certify(cp.Problem(cp.Maximize(-cp.sum(x)), [cp.norm(x) <= 1, (x[0] >= 1).set_label("edge")]))
+    assert tangent.status == "one side only"
+    assert tangent.upper < -0.999
+    assert tangent.lower == -np.inf
+    assert "`edge`" in tangent.message
+    assert tangent.point == {}
+    assert not tangent.holds(1.0)
+
+
+def test_problems_of_graphreg_are_certified_a_second_time():
+    graph = gr.Graph(tuple(range(4)), np.arange(3), np.arange(1, 4), np.ones(3))
+    data = gr.NodeData.from_arrays(R.normal(size=(20, 2)), R.normal(size=20), np.repeat(np.arange(4), 5))
+    problem = gr.Problem(gr.SquaredLoss(data) + 0.5 * gr.TotalVariation(graph, gr.L2()))
+    with pytest.raises(ModelError, match=r"problem.certify\(w\)"):
+        gr.certify(problem)
+    ours = problem.solve(gap=1e-9).certificate
+    for form in ("primal", "dual"):
+        found = problem.compile(form).certify()
+        assert found.holds(1e-6), (form, str(found))
+        assert max(ours.dual, found.lower) <= min(ours.primal, found.upper), form

@@ -1,0 +1,640 @@
+"""The verifier of conic certificates, judged by rational numbers: what it says holds, and it says so.
+
+Cases lie at the edge of what holds, so that a slack that is left out, a sign or a side is seen.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from math import exp, log
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from graphreg import verify as checker
+from graphreg.certificate import Pair, RefusedError
+from graphreg.conic import verify
+from graphreg.conic.programme import Block, Programme, System, contradiction, descent, dual, primal
+from graphreg.conic.verify import Factor, Proposal, Reached
+
+EPS = 2.0**-52
+MARGIN = 1 + Fraction(1, 1000)
+
+
+@pytest.fixture(autouse=True)
+def _arithmetic():
+    checker.begin(True)
+
+
+def number(x):
+    return Fraction(float(x))
+
+
+def exact(x):
+    return checker.rational(*number(x).as_integer_ratio())
+
+
+def is_inside(kind, v, dual=False, size=None, a=0.5):
+    """Of numbers, doubles or rationals."""
+    v = [checker.rational(int(t.numerator), int(t.denominator)) for t in map(Fraction, v)]
+    return checker.is_inside(kind, size or len(v), exact(a), v, dual)
+
+
+def proposal(
+    high, low=0.0, *, rows=(), columns=(), radius=(), core=(), scale=(), weight=None, factor=None, left=(), witness=()
+):
+    high = np.asarray(high, float)
+    ints = [np.asarray(list(x), int) for x in (rows, columns, core, left)]
+    floats = [np.asarray(list(x), float) for x in (radius, scale)]
+    weight = np.zeros(len(high)) if weight is None else np.asarray(weight, float)
+    low = np.zeros(len(high)) + low
+    return Proposal(
+        high,
+        low,
+        ints[0],
+        ints[1],
+        floats[0],
+        ints[2],
+        floats[1],
+        weight,
+        factor,
+        ints[3],
+        tuple(witness) or ({},) * len(ints[3]),
+    )
+
+
+def factor_of(L, d, shift, order=None):
+    L = np.asarray(L, float)
+    return Factor(
+        sp.csr_array(L), np.asarray(d, float), shift, np.arange(len(L)) if order is None else np.asarray(order)
+    )
+
+
+def reached(high, low=0.0, radius=0.0, missed=(), left=()):
+    given = proposal(high, low, left=left)
+    return Reached(given, np.zeros(len(given.high)) + radius, np.asarray(list(missed), float))
+
+
+def system(M, c, kinds="free", dual=False):
+    M = sp.csr_array(np.asarray(M, float))
+    blocks = (Block(kinds, slice(0, M.shape[1])),) if isinstance(kinds, str) else kinds
+    return System(M, np.asarray(c, float), blocks, dual)
+
+
+def refused(act, *arguments):
+    try:
+        act(*arguments)
+    except RefusedError:
+        return True
+    return False
+
+
+# ---- equations -------------------------------------------------------------------------------------------------------
+def test_residuals_are_known_to_the_square_of_rounding():
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        M = rng.standard_normal((4, 6)) * 10.0 ** rng.integers(-8, 9, (4, 6)) * (rng.random((4, 6)) < 0.7)
+        c, high = rng.standard_normal(4), rng.standard_normal(6) * 10.0 ** rng.integers(-5, 6, 6)
+        low = high * EPS * rng.standard_normal(6)
+        found = verify.residual(sp.csr_array(M), c, high, low)
+        for i in range(4):
+            value = sum((number(M[i, j]) * (number(high[j]) + number(low[j])) for j in range(6)), -number(c[i]))
+            size = sum(abs(number(M[i, j]) * number(high[j])) for j in range(6)) + 1
+            assert abs(number(found.high[i]) + number(found.low[i]) - value) <= number(found.error[i])
+            assert number(found.error[i]) <= size * Fraction(EPS) ** 2 * 4096
+
+
+def test_the_solution_is_within_the_radius():
+    """Square systems, of which the only solution is known: by pairs, by a core, and by both."""
+    rng = np.random.default_rng(1)
+    for trial in range(60):
+        n, k = 5, trial % 6  # of which k pairs
+        M = np.tril(rng.integers(-3, 4, (n, n))) + np.diag(rng.integers(4, 9, n))
+        M[k:, :k] = 0  # the core does not see the columns of pairs, which come last in their rows
+        M = M.astype(float)
+        upper = rng.integers(-3, 4, (k, n - k)).astype(float)
+        M[:k, k:] = upper
+        y = rng.standard_normal(n)
+        exactly = [number(v) for v in y + 10.0 ** rng.integers(-9, -2) * rng.standard_normal(n)]
+        c = np.array([float(sum(number(a) * v for a, v in zip(row, exactly, strict=True))) for row in M])
+        solution = [checker.solved([[exact(a) for a in row] for row in M], [exact(v) for v in c])][0]
+        core = M[k:, k:]
+        D = 2.0 ** rng.integers(-2, 3, n - k)
+        W = 2.0 ** rng.integers(-2, 3, n - k)
+        B = core * D[:, None] * W
+        S = B @ B.T
+        shift = 0.9 * np.linalg.eigvalsh(S)[0] if k < n else 0.0
+        factor = factor_of(np.linalg.cholesky(S - shift * np.eye(n - k)), np.ones(n - k), shift) if k < n else None
+        r = np.abs(M @ y - c) + 1e-13
+        rho = np.zeros(n)
+        if k < n:
+            rho[k:] = W * (D * r[k:]).max() * np.sqrt((n - k) / (1 - 1e-6) / shift)
+        for i in range(k):
+            others = np.delete(np.arange(n), i)
+            rho[i] = (r[i] + np.abs(M[i, others]) @ rho[others]) / abs(M[i, i]) * 1.01
+        given = {
+            "rows": range(k),
+            "columns": range(k),
+            "radius": rho[:k],
+            "core": range(k, n),
+            "scale": D,
+            "factor": factor,
+        }
+        found = verify.reach(system(M, c), proposal(y, weight=[*np.zeros(k), *W], **given))
+        for j in range(n):
+            off = abs(Fraction(int(solution[j].p), int(solution[j].q)) - number(y[j]))
+            assert off <= number(found.radius[j])
+            assert found.radius[j] <= 1.05 * rho[j] + 1e-12
+        if k:
+            given["radius"] = rho[:k] * np.where(np.arange(k) == k - 1, 0.9, 1.0)
+            assert refused(verify.reach, system(M, c), proposal(y, weight=[*np.zeros(k), *W], **given))
+
+
+def test_a_radius_is_not_less_than_the_correction():
+    """One equation, and one in two numbers, of which the least correction is known: nothing may be lost."""
+    for a, y in ((3.0, 1.0), (-0.25, 7.0), (1024.0, 1e-3)):
+        c = a * y * (1 + 2.0**-20)
+        off = abs(number(c) / number(a) - number(y))
+        D, W = 2.0**-3, 2.0**4
+        square = (a * D * W) ** 2
+        factor = factor_of([[2.0**-10 * abs(a * D * W)]], [1.0], square * (1 - 2.0**-20))
+        found = verify.reach(system([[a]], [c]), proposal([y], core=[0], scale=[D], weight=[W], factor=factor))
+        assert off <= number(found.radius[0]) <= off * MARGIN
+        for room, holds in ((1 + 1e-6, True), (1 - 1e-9, False)):
+            given = proposal([y], rows=[0], columns=[0], radius=[float(off) * room])
+            assert refused(verify.reach, system([[a]], [c]), given) is not holds
+
+
+def test_rows_that_are_left_are_missed_by_no_more():
+    M, c = [[1.0, 1.0], [2.0, 2.0], [1.0, 0.0]], [1.0, 2.0, 0.25]
+    whole = {"rows": [0], "columns": [1], "radius": [1e-3]}
+    found = verify.reach(system(M, c), proposal([0.25, 0.7499], left=[1, 2], **whole))
+    assert found.missed[0] >= 2e-4 + 2e-3
+    assert found.missed[1] == 0.0
+    exactly = verify.reach(system(M, c), proposal([0.25, 0.7499], left=[1, 2], witness=({0: Fraction(2)}, {}), **whole))
+    assert exactly.missed[0] == 0.0
+    nearly = verify.reach(
+        system(M, [1.0, 2.0 + 2 * EPS, 0.25]),
+        proposal([0.25, 0.7499], left=[1, 2], witness=({0: Fraction(2)}, {}), **whole),
+    )
+    assert nearly.missed[0] > 0.0
+    no = verify.reach(
+        system(M, c), proposal([0.25, 0.7499], left=[1, 2], witness=({0: Fraction(1)}, {0: Fraction(1)}), **whole)
+    )
+    assert (no.missed > 0.0).tolist() == [True, False]
+
+
+def good():
+    """A core of one row, a pair, and a row that is left."""
+    M = np.array([[2.0, 1.0, 0.0], [0.0, 1.0, 1.0], [2.0, 2.0, 1.0]])
+    factor = factor_of([[1.0]], [1.0], 1.0)
+    given = {"rows": [0], "columns": [0], "radius": [1e-6], "core": [1], "scale": [1.0], "weight": [0.0, 1.0, 1.0]}
+    return system(M, [3.0, 2.0, 5.0]), {"high": [1.0, 1.0, 1.0], **given, "factor": factor, "left": [2]}
+
+
+WRONG = {
+    "a row twice": {"left": [2, 0]},
+    "a row is missing": {"left": []},
+    "a column twice": {"rows": [0, 2], "columns": [0, 0], "radius": [1e-6, 1e-6], "left": []},
+    "a negative radius": {"radius": [-1e-6]},
+    "no radius": {"radius": [np.nan]},
+    "an infinite point": {"high": [np.inf, 1.0, 1.0]},
+    "a point that is too large": {"high": [1e150, 1.0, 1.0]},
+    "no low part": {"low": np.nan},
+    "a pair with a weight": {"weight": [1.0, 1.0, 1.0]},
+    "a pair's column in the core": {"columns": [1], "weight": [1.0, 0.0, 1.0]},
+    "a scale of 3": {"scale": [3.0]},
+    "a weight of 3": {"weight": [0.0, 3.0, 1.0]},
+    "a scale of 0": {"scale": [0.0]},
+    "a scale of -1": {"scale": [-1.0]},
+    "no factor": {"factor": None},
+    "no weights": {"weight": [0.0, 0.0, 0.0]},
+    "tiny weights": {"weight": [0.0, 2.0**-400, 2.0**-400]},
+    "a factor of no shift": {"factor": factor_of([[2.0**0.5]], [1.0], 0.0)},
+    "a factor with negative parts": {"factor": factor_of([[1.0]], [-1.0], 3.0)},
+    "a factor of another size": {"factor": factor_of(np.eye(2), [1.0, 1.0], 1.0)},
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_proposals_that_prove_nothing(wrong):
+    posed, given = good()
+    assert verify.reach(posed, proposal(**given)).radius.max() <= 1e-6
+    changed = given | WRONG[wrong]
+    assert refused(verify.reach, posed, proposal(changed.pop("high"), changed.pop("low", 0.0), **changed))
+
+
+def test_what_is_held_stays_and_lies_in_no_cone_of_zeros():
+    posed, given = good()
+    assert refused(verify.reach, System(posed.M, posed.c, (Block("zero", slice(0, 3)),), False), proposal(**given))
+    for kind, holds in (("nonneg", True), ("free", True)):
+        other = System(posed.M, posed.c, (Block(kind, slice(0, 3)),), False)
+        assert refused(verify.reach, other, proposal(**given)) is not holds
+    found = verify.reach(posed, proposal(**given))
+    assert found.live().all()
+    assert reached([0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1e-20, 0.0], [0.0, 0.0, 0.0, 1e-20]).live().tolist() == [
+        False,
+        True,
+        True,
+        True,
+    ]
+
+
+# ---- eigenvalues -----------------------------------------------------------------------------------------------------
+def semidefinite(S):
+    return checker.semidefinite([dict(enumerate(row)) for row in S])
+
+
+def test_a_floor_is_below_all_eigenvalues():
+    rng = np.random.default_rng(2)
+    for trial in range(120):
+        n = int(rng.integers(1, 8))
+        G = rng.standard_normal((n, n)) * (rng.random((n, n)) < (0.4 if trial % 2 else 1.0))
+        S = G @ G.T + np.diag(rng.random(n))
+        least = np.linalg.eigvalsh(S)[0]
+        shift = float(least * (0.5, 0.9, 1 - 1e-9, 1.0, 1.1)[trial % 5])
+        order = rng.permutation(n)
+        T = (S - shift * np.eye(n))[order][:, order]
+        values, Q = np.linalg.eigh(T)
+        L = np.linalg.qr((Q * np.sqrt(np.maximum(values, 0.0))).T)[1].T
+        d = np.ones(n)
+        if trial % 3 == 0:  # another scale of the same
+            d = 4.0 ** rng.integers(-3, 4, n)
+            L = L / np.sqrt(d)
+        off = np.full(n, (0.0, 1e-12, 1e-3)[trial % 3])
+        f = verify.floor(sp.csr_array(S), off, factor_of(np.tril(L), d, shift, order))
+        assert f <= least - off[0] + 1e-13 * np.abs(S).sum()
+        rows = [[exact(S[i, j]) - (exact(f) + exact(off[0]) if i == j else 0) for j in range(n)] for i in range(n)]
+        assert semidefinite(rows)
+        if trial % 5 == 0 and n > 1:
+            assert f >= least * 0.5 - off[0] - 1e-9
+
+
+def test_what_a_floor_may_lose():
+    """Numbers of which the rounding is known: 1 + 2^-53 is 1 to a double."""
+    one, tiny = factor_of([[1.0]], [2.0**-30], 1.0 - 2.0**-30), 2.0**-53
+    for value in (1.0, 1.0 - tiny):
+        f = verify.floor(sp.csr_array([[value]]), np.zeros(1), one)
+        assert number(f) <= number(value)
+        assert f > 1.0 - 2.0**-29
+    assert verify.floor(sp.csr_array([[1.0]]), np.zeros(1), factor_of([[0.0]], [1.0], 0.5)) <= 1.0
+    for wrong in (factor_of([[1.0, 0.5], [0.0, 1.0]], [1.0, 1.0], 0.0), factor_of(np.eye(2), [1.0, np.nan], 0.0)):
+        assert refused(verify.floor, sp.csr_array(np.eye(2)), np.zeros(2), wrong)
+    for wrong in (factor_of(np.eye(2), [1.0, 1.0], 0.0, [0, 0]), factor_of([[np.inf, 0], [0, 1]], [1.0, 1.0], 0.0)):
+        assert refused(verify.floor, sp.csr_array(np.eye(2)), np.zeros(2), wrong)
+
+
+def test_curvatures():
+    assert verify.curvature(sp.csr_array(np.diag([1.0, 2.0])), None) == 0.0
+    assert verify.curvature(sp.csr_array(np.diag([1.0, -2.0])), None) == -2.0
+    assert verify.curvature(sp.csr_array((2, 2)), None) == 0.0
+    S = np.array([[2.0, 1.0], [1.0, 2.0]])
+    assert verify.curvature(sp.csr_array(S), factor_of(np.linalg.cholesky(S - 0.5 * np.eye(2)), [1, 1], 0.5)) == 0.0
+    S = np.array([[1.0, 2.0], [2.0, 1.0]])
+    found = verify.curvature(sp.csr_array(S), factor_of(np.linalg.cholesky(S + 1.001 * np.eye(2)), [1, 1], -1.001))
+    assert -1.0011 < found <= -1.0
+    assert refused(verify.curvature, sp.csr_array([[1.0, 0.5], [0.4, 1.0]]), factor_of(np.eye(2), [1, 1], 0.0))
+    assert refused(verify.curvature, sp.csr_array(S), None)
+
+
+def test_products_of_a_core():
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        B = rng.standard_normal((4, 9)) * (rng.random((4, 9)) < 0.7)
+        S, off = verify.squared(sp.csr_array(B))
+        for i in range(4):
+            wrong = sum(
+                abs(sum((number(B[i, k]) * number(B[j, k]) for k in range(9)), Fraction(0)) - number(S.toarray()[i, j]))
+                for j in range(4)
+            )
+            assert wrong <= number(off[i]) <= 1e-13
+
+
+# ---- cones -----------------------------------------------------------------------------------------------------------
+def corners(v, off):
+    """The corners of a box; of many coordinates some."""
+    signs = list(product((-1, 1), repeat=len(v)))[:: max(1, 2 ** len(v) // 8)]
+    return [[number(a) + s * number(b) for a, b, s in zip(v, off, each, strict=True)] for each in signs]
+
+
+def test_lines():
+    block = Block("nonneg", slice(0, 1))
+    for high, low, radius, holds in (
+        (1.0, 0.0, 1.0 - 1e-6, True),
+        (1.0, 0.0, 1.0 + 1e-12, False),
+        (1.0, -1e-16, 1.0, False),
+        (0.0, 0.0, 0.0, True),
+        (0.0, -1e-30, 0.0, False),
+        (-1.0, 0.0, 0.0, False),
+        (1e-17, 0.0, 1e-18, True),
+        (np.nan, 0.0, 0.0, False),
+    ):
+        assert verify.inside(block, reached([high], low, radius), False) is holds
+
+
+def test_second_order_cones():
+    """At the edge: the nearest doubles to the length of a vector, and boxes that reach up to there, or beyond."""
+    rng, seen = np.random.default_rng(4), {True: 0, False: 0}
+    for _ in range(600):
+        k = int(rng.integers(2, 9))
+        u = rng.standard_normal(k - 1) * 10.0 ** rng.integers(-3, 4)
+        off = np.abs(rng.standard_normal(k)) * float(rng.choice([0.0, 1e-16, 1e-9])) * np.linalg.norm(u)
+        reach = np.linalg.norm(np.abs(u) + off[1:]) + off[0]
+        t = reach * (1 + EPS * float(rng.integers(-8, 2 * k + 60)))
+        said = verify.in_second_order(np.r_[t, u][None], off[None])
+        worst = [number(t) - number(off[0]), *(abs(number(x)) + number(o) for x, o in zip(u, off[1:], strict=True))]
+        true = is_inside("soc", worst)
+        assert true or not said
+        seen[said] += 1
+        assert verify.in_second_order(np.r_[reach * (1 + 1e-12), u][None], off[None])
+    assert min(seen.values()) > 100
+    two = np.array([[2.0, 1.0], [1.0, 2.0]])
+    assert not verify.in_second_order(two, np.zeros((2, 2)))
+    assert not verify.in_second_order(two[::-1], np.zeros((2, 2)))
+    assert verify.in_second_order(np.array([[2.0, 1.0], [0.0, 0.0]]), np.zeros((2, 2)))
+    assert not verify.in_second_order(np.array([[0.0, 0.0]]), np.array([[0.0, 1e-9]]))
+    assert not verify.in_second_order(np.array([[-5.0, 3.0, 4.0]]), np.zeros((1, 3)))
+    assert not verify.in_second_order(np.array([[1e-155, 1.1e-155]]), np.zeros((1, 2)))
+    for radius, low, holds in ((0.4, 0.0, True), (0.6, 0.0, False), (0.0, 1e-3, True), (0.5, 1e-3, False)):
+        block = Block("soc", slice(0, 2), 2.0)
+        assert verify.inside(block, reached([2.0, 1.0], [0.0, low], radius), False) is holds
+    block = Block("soc", slice(0, 4), 2.0)
+    assert not verify.inside(block, reached([2.0, 1.0, 1.0, 2.0]), True)
+    assert verify.inside(block, reached([0.0] * 4), True)
+    assert not verify.inside(block, reached([0.0] * 4, 0.0, [0, 0, 0, 1e-9]), True)
+
+
+def is_matrix(v, k, root):
+    """The same without what the checker takes off for all roots of two."""
+    S, entries = [[Fraction(0)] * k for _ in range(k)], iter(v)
+    for j in range(k):
+        for i in range(j + 1):
+            S[i][j] = S[j][i] = next(entries) / (1 if i == j else number(root))
+    return semidefinite([[checker.rational(x.numerator, x.denominator) for x in row] for row in S])
+
+
+def test_matrices():
+    rng, seen = np.random.default_rng(5), {True: 0, False: 0}
+    for trial in range(300):
+        k = int(rng.integers(1, 5))
+        j, i = np.tril_indices(k)
+        values = rng.random(k) + 0.1
+        values[0] = float(rng.choice([-1e-15, -1e-16, 0.0, 1e-16, 1e-15, 1e-14, 1e-13, 1e-3]))
+        Q, _ = np.linalg.qr(rng.standard_normal((k, k)))
+        S = (Q * values) @ Q.T
+        if trial % 2:
+            scale = 10.0 ** rng.integers(-6, 7, k)
+            S = S * scale * scale[:, None]
+        v = S[i, j] * np.where(i == j, 1.0, 2**0.5)
+        off = np.abs(v) * float(rng.choice([0.0, EPS / 2, 1e-12])) * rng.random(len(v))
+        said = verify.in_semidefinite(v, off, k)
+        if said:
+            assert all(
+                is_matrix(corner, k, root) for corner in corners(v, off) for root in (2**0.5, np.nextafter(2**0.5, 2))
+            )
+        seen[said] += 1
+        if values[0] == 1e-3:
+            assert said
+    assert min(seen.values()) > 50
+    assert verify.in_semidefinite(np.array([0.0, 0.0, 1.0]), np.zeros(3), 2)
+    assert not verify.in_semidefinite(np.array([0.0, 1e-9, 1.0]), np.zeros(3), 2)
+    assert not verify.in_semidefinite(np.array([0.0, 0.0, 1.0]), np.array([0.0, 1e-9, 0.0]), 2)
+    assert not verify.in_semidefinite(np.array([0.0, 0.0, 1.0]), np.array([1e-9, 0.0, 0.0]), 2)
+    assert not verify.in_semidefinite(np.array([1.0, 2.0, 1.0]), np.zeros(3), 2)
+    for radius, holds in (
+        (0.002, True),
+        (0.32, False),
+    ):
+        block = Block("psd", slice(0, 3), 2.0)
+        assert verify.inside(block, reached([1.0, 0.5 * 2**0.5, 1.0], 0.0, radius), False) is holds
+    assert not verify.in_semidefinite(np.array([1e-150, 1.0e-141, 1e-150]), np.zeros(3), 2)
+
+
+def test_logarithms():
+    rng = np.random.default_rng(6)
+    r = np.concatenate(
+        [
+            10.0 ** rng.uniform(-250, 250, 60),
+            1 + rng.standard_normal(60) * 10.0 ** rng.integers(-12, -1, 60),
+            [1.0, 0.5**0.5, 2**0.5],
+        ]
+    )
+    value, missing = verify.log_bounds(r)
+    for x, v, e in zip(r, value, missing, strict=True):
+        assert checker.log(exact(x)) >= exact(v) - exact(e)
+        assert -checker.log(1 / exact(x)) <= exact(v) + exact(e)
+        assert e <= 32 * EPS * (abs(v) + 1)
+    value, missing = verify.log_bounds(np.array([1.0]))
+    assert value[0] == 0.0
+    assert missing[0] < 1e-290
+
+
+def edge(dual, p, z):
+    """x at which (x, p, z) is on the boundary of the exponential cone; of the dual cone (-p, y, z)."""
+    return p * log(z / p) if not dual else -p * (1 + log(z / p))
+
+
+@pytest.mark.parametrize("dual", [False, True])
+def test_exponential_cones(dual):
+    rng, seen = np.random.default_rng(7), {True: 0, False: 0}
+    for _ in range(600):
+        p, z = np.exp(rng.uniform(-3, 3, 2))
+        size = float(rng.choice([0.0, 1e-15, 1e-10, 1e-2]))
+        off = size * rng.random(3) * np.array([1.0, p, z]) * 0.5
+        ends = [edge(dual, p + s * off[0 if dual else 1], z - off[2]) for s in (-1, 1)]
+        at = min(ends) - off[0] if not dual else max(ends) + off[1]
+        room = EPS * float(rng.integers(-40, 200)) * (abs(at) + p + 1)
+        v = np.array([at - room, p, z]) if not dual else np.array([-p, at + room, z])
+        box = tuple(np.array([x]) for x in v), tuple(np.array([x]) for x in off)
+        said = bool(verify.in_exponential(*box, 0.0, dual)[0])
+        if said:
+            assert all(is_inside("exp", corner, dual) for corner in corners(v, off))
+        seen[said] += 1
+        far = 1e-9 * (abs(at) + p + 1)
+        v = np.array([at - far, p, z]) if not dual else np.array([-p, at + far, z])
+        assert verify.in_exponential(tuple(v[:, None]), tuple(off[:, None]), 0.0, dual)[0]
+    assert min(seen.values()) > 100
+    out = {False: [(-1, 0, 1), (-1, 1, 0), (-1, -1, 1), (-1, 1, -1), (1, 1, 1), (0, 1, 1)]}
+    out[True] = [(1, 1, 1), (-1, 0, -1), (-1, -2, 1), (-1, 0, 0), (0, -1, 1), (0, 1, -1)]
+    for v in out[dual]:
+        assert not verify.inside(Block("exp", slice(0, 3)), reached(v), dual)
+    both = [-2.0, 1.0, 1.0, 5.0, 1.0, 1.0]
+    assert not verify.inside(Block("exp", slice(0, 6)), reached(both), dual)
+    assert verify.inside(Block("exp", slice(0, 6)), reached(both[:3] * 2), dual)
+    assert verify.inside(Block("exp", slice(0, 3)), reached([0.0] * 3), dual)
+
+
+@pytest.mark.parametrize("dual", [False, True])
+def test_power_cones(dual):
+    rng, seen = np.random.default_rng(8), {True: 0, False: 0}
+    for _ in range(500):
+        a = float(rng.choice([0.5, 0.25, 0.1, 0.9]))
+        x, y = np.exp(rng.uniform(-3, 3, 2))
+        off = float(rng.choice([0.0, 1e-15, 1e-10])) * rng.random(3) * np.array([x, y, 1.0])
+        s, t = (x - off[0], y - off[1]) if not dual else ((x - off[0]) / a, (y - off[1]) / (1 - a))
+        z = exp(a * log(s) + (1 - a) * log(t)) - off[2]
+        v = np.array([x, y, z * (1 + EPS * float(rng.integers(-200, 40))) * float(rng.choice([-1, 1]))])
+        said = bool(verify.in_power(tuple(v[:, None]), tuple(off[:, None]), a, dual)[0])
+        if said:
+            assert all(is_inside("pow", corner, dual, a=a) for corner in corners(v, off))
+        seen[said] += 1
+        v[2] = z * (1 - 1e-9)
+        assert verify.in_power(tuple(v[:, None]), tuple(off[:, None]), a, dual)[0]
+    assert min(seen.values()) > 100
+    for a in (2.0, -1.0):
+        assert not verify.in_power((np.ones(1), np.ones(1), np.zeros(1)), (np.zeros(1),) * 3, a, dual)[0]
+    block = Block("pow", slice(0, 3), 0.5)
+    for v, holds in (
+        ((1.0, 1.0, 0.9), True),
+        ((1.0, 1.0, 0.0), True),
+        ((0.0, 1.0, 0.0), False),
+        ((1.0, -1.0, 0.0), False),
+        ((-1.0, 1.0, 0.0), False),
+    ):
+        assert verify.inside(block, reached(v), dual) is holds
+
+
+# ---- values ----------------------------------------------------------------------------------------------------------
+def objective(P, q, x):
+    line = sum((number(a) * b for a, b in zip(q, x, strict=True)), Fraction(0))
+    return line + sum((number(P[i][j]) * x[i] * x[j] for i in range(len(x)) for j in range(len(x))), Fraction(0)) / 2
+
+
+def programme(P, q, A, b, kind="nonneg"):
+    P, A = (sp.csr_array(np.asarray(M, float)) for M in (P, A))
+    return Programme(P, np.asarray(q, float), A, np.asarray(b, float), (Block(kind, slice(0, len(b))),))
+
+
+def drawn(rng, n):
+    """A matrix, a vector, and a point in two parts with a radius, of any sizes."""
+    G = rng.standard_normal((n, n))
+    x = rng.standard_normal(n) * 10.0 ** rng.integers(-4, 5, n)
+    radius = np.abs(x) * float(rng.choice([0.0, 1e-16, 1e-8, 1e-2]))
+    return G @ G.T, rng.standard_normal(n), x, x * EPS * 0.4 * rng.standard_normal(n), radius
+
+
+def test_values_are_on_the_safe_side():
+    """At the corners of the box, where linear and quadratic functions are largest."""
+    rng = np.random.default_rng(9)
+    for trial in range(150):
+        n = int(rng.integers(1, 5))
+        P, q, x, low, radius = drawn(rng, n)
+        P = [np.zeros((n, n)), P, np.diag(np.diag(P))][trial % 3]
+        if trial % 4 == 0:
+            q = q * 0.0
+        points = [[a + b for a, b in zip(corner, map(number, low), strict=True)] for corner in corners(x, radius)]
+        p = programme(P, q, np.zeros((1, n)), [0.0])
+        found = verify.upper_value(p, reached(np.r_[x, 0.0], np.r_[low, 0.0], np.r_[radius, 0.0]))
+        most = max(objective(P, q, each) for each in points)
+        size = objective(np.abs(P), np.abs(q), [abs(number(a)) + number(b) for a, b in zip(x, radius, strict=True)])
+        assert most <= number(found)
+        spread = size * 4 * max(radius / np.abs(x)) if radius.any() else 0
+        assert number(found) <= most + Fraction(1e-12) * size + Fraction(spread) + Fraction(1, 10**290)
+
+
+def test_lower_values_are_on_the_safe_side():
+    rng = np.random.default_rng(10)
+    for trial in range(200):
+        n, m = int(rng.integers(1, 4)), int(rng.integers(1, 4))
+        P, _, u, low, radius = drawn(rng, n)
+        P = [np.zeros((n, n)), P][trial % 2]
+        p = programme(P, np.zeros(n), np.zeros((m, n)), rng.standard_normal(m))
+        z, zradius = rng.random(m), float(rng.choice([0.0, 1e-9])) * rng.random(m)
+        k = len(p.curved)
+        y, ylow, yradius = np.r_[z, u[:k]], np.r_[z * 0, low[:k]], np.r_[zradius, radius[:k]]
+        none = np.full(n, np.inf)
+        value = verify.lower_value(p, reached(y, ylow, yradius), 0.0, none, none)
+        points = [[a + b for a, b in zip(corner, map(number, ylow), strict=True)] for corner in corners(y, yradius)]
+        least = min(
+            -sum(number(b) * t for b, t in zip(p.b, each[:m], strict=True))
+            - objective(P, np.zeros(n), [*each[m:], *[0] * (n - k)])
+            for each in points
+        )
+        size = abs(least) + objective(np.abs(P), np.zeros(n), [abs(number(t)) for t in u]) + 10
+        assert number(value) <= least
+        assert number(value) >= least - size * Fraction(1e-12 + 4 * max([0.0, *(radius / np.abs(u)), *zradius]))
+
+
+def test_what_is_paid_for():
+    """Residuals by the size of x, curvature by the distance of x."""
+    p = programme([[1.0, 0.0], [0.0, 0.0]], [0.0, 0.0], np.zeros((1, 2)), [0.0])
+    at = reached([0.0, 0.0], missed=[0.5], left=[1])
+    for most, value in (([9.0, 4.0], -2.0), ([9.0, np.inf], -np.inf), ([np.inf, 0.0], 0.0)):
+        found = verify.lower_value(p, at, 0.0, np.array(most), np.full(2, np.inf))
+        assert found <= value
+        assert found >= value * (1 + 1e-6) - 1e-290
+    exactly = reached([0.0, 0.0], missed=[0.0], left=[1])
+    assert verify.lower_value(p, exactly, 0.0, np.full(2, np.inf), np.full(2, np.inf)) >= -1e-290
+    far = verify.lower_value(p, exactly, -0.5, np.full(2, np.inf), np.array([3.0, np.inf]))
+    assert -4.6 < far <= -4.5 / 2  # curvature |x - u|^2 / 2 is what may be lost
+    assert verify.lower_value(p, exactly, -0.5, np.full(2, np.inf), np.array([np.inf, 3.0])) == -np.inf
+    assert refused(verify.upper_value, p, reached([0.0, 0.0, 0.0], missed=[1e-30], left=[0]))
+    assert verify.upper_value(p, reached([0.0, 0.0, 0.0], missed=[0.0], left=[0])) <= 1e-290
+
+
+def test_sums_of_bounds():
+    for high, second in ((1.0, 2.0**-53), (1.0, -(2.0**-54)), (2.0**-53, 1.0), (-1.0, 1.0 - 2.0**-53)):
+        pair = Pair(np.array([high]), np.array([0.0]), np.array([0.0]))
+        assert number(verify._below(pair, second, 0.0)) <= number(high) + number(second)
+        assert verify._below(pair, second, 0.5) <= high + second - 0.5
+        assert verify._below(pair, second, 0.0) >= high + second - 1e-15
+
+
+def test_contradictions_and_descents():
+    p = programme([[0.0]], [-1.0], [[1.0], [-1.0]], [1.0, -2.0])
+    for y, missed, holds in (
+        ([1.0, 1.0], 0.0, True),
+        ([1.0, 1.0], 1e-20, False),
+        ([2.0, 1.0], 0.0, False),
+        ([3.0, 1.0], 0.0, False),
+    ):
+        assert verify.contradicts(p, reached(y, missed=[missed], left=[0])) is holds
+    assert not verify.contradicts(p, reached([1.0, 1.0], radius=0.5))
+    assert verify.contradicts(p, reached([1.0, 1.0], radius=0.1))
+    for d, missed, holds in (
+        ([1.0, 0.0, 0.0], 0.0, True),
+        ([1.0, 0.0, 0.0], 1e-20, False),
+        ([0.0, 1.0, 1.0], 0.0, False),
+        ([-1.0, 0.0, 0.0], 0.0, False),
+    ):
+        assert verify.descends(p, reached(d, missed=[missed], left=[0])) is holds
+    assert not verify.descends(p, reached([1.0, 0.0, 0.0], radius=1.5))
+
+
+def test_rows_that_follow_from_others():
+    posed = system([[1.0, 2.0, 0.0], [0.1, 0.2, 0.0], [3.0, 0.0, 1.0], [4.0, 2.0, 1.0]], [1.0, 0.1, 2.0, 3.5])
+    every, some = np.ones(3, bool), np.array([True, True, False])
+    assert verify.excess(posed, 3, {0: Fraction(1), 2: Fraction(1)}, every) == Fraction(1, 2)
+    assert verify.excess(posed, 1, {0: number(0.1)}, every) == 0
+    assert verify.excess(posed, 1, {0: Fraction(1, 10)}, every) is None
+    assert verify.excess(posed, 3, {0: Fraction(1)}, every) is None
+    assert verify.excess(posed, 2, {0: Fraction(3)}, np.array([True, False, False])) == -1
+    assert verify.excess(posed, 2, {0: Fraction(3)}, some) is None
+    assert verify.excess(posed, 0, {0: Fraction(1)}, every) is None
+
+
+def test_the_four_systems():
+    """Of a small programme, by hand: what is solved is what the lemma's uses speak of."""
+    A, P, q, b = [[1.0, 1.0], [1.0, -1.0], [0.0, 1.0]], [[2.0, 0.0], [0.0, 0.0]], [3.0, 4.0], [1.0, 2.0, 5.0]
+    p = Programme(
+        sp.csr_array(P),
+        np.array(q),
+        sp.csr_array(A),
+        np.array(b),
+        (Block("zero", slice(0, 1)), Block("nonneg", slice(1, 3))),
+    )
+    assert primal(p).M.toarray().tolist() == [[1, 1, 0, 0], [1, -1, 1, 0], [0, 1, 0, 1]]
+    assert [(x.kind, x.place) for x in primal(p).blocks] == [("free", slice(0, 2)), ("nonneg", slice(2, 4))]
+    assert dual(p).M.toarray().tolist() == [[1, 1, 0, 2], [1, -1, 1, 0]]
+    assert dual(p).c.tolist() == [-3, -4]
+    assert [(x.kind, x.place) for x in dual(p).blocks] == [
+        ("free", slice(0, 1)),
+        ("nonneg", slice(1, 3)),
+        ("free", slice(3, 4)),
+    ]
+    assert contradiction(p).M.toarray().tolist() == [[1, 1, 0], [1, -1, 1]]
+    assert not contradiction(p).c.any()
+    assert descent(p).M.toarray().tolist() == [[1, 1, 0, 0], [1, -1, 1, 0], [0, 1, 0, 1], [2, 0, 0, 0]]
+    assert [primal(p).dual, dual(p).dual, contradiction(p).dual, descent(p).dual] == [False, True, True, False]
