@@ -121,5 +121,5 @@ def test_wide_bounds_have_a_status_of_their_own(program, tmp_path):
 @pytest.mark.parametrize("arguments", [[], ["a", "b"], ["a", "--gap", "-1"], ["a", "--what"], ["nowhere.json"]])
 def test_mistakes_on_the_command_line(program, arguments):
     done = run(program, *arguments)
-    assert (done.returncode, done.stdout) == (2)
+    assert (done.returncode, done.stdout) == (2, "")
     assert "error: " in done.stderr.lower()
