@@ -183,7 +183,7 @@ def at(data: Any, way: tuple[Any, ...]) -> Any:
 def changed(file: str, part: str, rng: np.random.Generator) -> str | None:
     """The file with one thing changed; None where it has none of these."""
     document = json.loads(file)
-    roots = {
+    roots: dict[str, tuple[Any, ...]] = {
         "flow": ("dual", "flows"),
         "price": ("dual", "prices"),
         "w": ("w",),

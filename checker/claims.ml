@@ -74,7 +74,8 @@ let read m within among data says =
 let nothing = { says = ""; claim = Checker.Bounds (rational Q.one, rational Q.zero); said = ""; bounds = None }
 
 (* What is claimed, up to the first that is no claim, and what is wrong with that. *)
-let all m within among data =
+let all m within among claims =
+  let data = match claims with List data -> data | _ -> [||] in
   let rec from k found kinds =
     match kinds with
     | [] -> (List.rev found, None)

@@ -37,7 +37,7 @@ let check text =
     let bound = Option.map rational within in
     Checker.check { problem = m.problem; at_point = rationals w; dual_point = flat dual; within = bound; claims }
   in
-  match Claims.all m within among (items (get "claims")) with
+  match Claims.all m within among (get "claims") with
   | claims, None -> (
       match judged claims with
       | Ok _ -> { model = m; within; claims }

@@ -897,9 +897,8 @@ class Model:
 
     def named(self, at: Any) -> Any:
         """A column by its name; the cells of a number by those of their nodes and columns, in order."""
-        return (
-            sorted([self.labels[i], self.columns[j], x] for i, j, x in at) if isinstance(at, list) else self.columns[at]
-        )
+        cells = isinstance(at, list)
+        return sorted([self.labels[i], self.columns[j], x] for i, j, x in at) if cells else self.columns[at]
 
     def point(self, data: Any) -> Any:
         """Per block, samples first, the prices or flows."""
