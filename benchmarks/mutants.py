@@ -60,7 +60,7 @@ CERTIFICATE = {
     **{KERNEL / f"{name}.py": (f"kernel_{name}",) for name in ("balance", "joint", "value", "squares", "upper")},
 }
 TESTS = {path: [f"tests/certificate/test_{name}.py" for name in names] for path, names in CERTIFICATE.items()} | {
-    CONIC: [f"tests/conic/test_{name}.py" for name in ("conic_verifier", "verify", "bounds")],
+    CONIC: [f"tests/conic/test_{name}.py" for name in ("conic_verifier", "reach", "bounds")],
     **{path: ["tests/terms/test_bounds_exactly.py", "-k", which] for path, which in BOUNDS.items()},
 }
 ARGUED = Path("benchmarks/mutants.md")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cvxpy as cp
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -34,6 +35,12 @@ def network(n):
     graph = nx.path_graph(names)
     graph.add_edges_from((names[k], names[k + 2]) for k in range(0, n - 2, 3))
     return graph
+
+
+def of_cvxpy(n, folder):
+    x = cp.Variable(n, name="x")
+    certificate = gr.certify(cp.Problem(cp.Minimize(cp.sum(x)), [x >= 1.0]))
+    return {"bounds of a problem of CVXPY": certificate, "their proof": certificate.prove(folder / "conic.json")}
 
 
 def results(n, folder):
@@ -79,6 +86,7 @@ def results(n, folder):
         **of_inference(data, graph),
         "fit": (fit := gr.fit(frame_of(n), graph, target="level", node="node", strengths=[1.0], folds=2, gap=GAP)),
         "rows of a fit": fit.rows,
+        **of_cvxpy(n, folder),
         "units": data.standardised or fit.problem.form.space.units,
         "model file": model_file(folder),
     }

@@ -19,6 +19,7 @@ ASKED = (AbstractMethod, AbstractTerm, AbstractPenalty)  # what users write; wha
 INNER = {  # the library's own records, which can be reached from results; they are not gone into
     *("Account", "Arcs", "ConicProblem", "EdgeBlock", "Form", "Held", "Outcome", "Presence", "Role", "SampleBlock"),
     *("Batch", "CoefficientTree", "Sent", "CoordinateGroup", "Network", "PlainProblem", "Routes", "Varying"),
+    *("Block", "Factor", "Pair", "Programme", "Proposal", "Reached"),  # of a problem of CVXPY
     *("AbstractEdges", "AbstractMap", "Made"),  # rows, and what they are made of
     *("Descent", "FlowDomain", "PriceDomain", "RecessionCone"),  # what a term says of its domain
     *("Edge", "Math", "Row", "Section", "Shape"),  # parts of formulas, claims and maps

@@ -116,7 +116,7 @@ class ConicCertificate(Shown):
         --------
         >>> import cvxpy
         >>> x = cvxpy.Variable(2, name="x")
-        >>> proved = graphreg.certify(cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(x)), [x >= 1])).prove("two.json")
+        >>> proved = gr.certify(cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(x)), [x >= 1])).prove("two.json")
         >>> proved.claims
         ('2.0 <= the optimal value', 'the optimal value <= 2.0')
         """

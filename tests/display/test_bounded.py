@@ -26,7 +26,7 @@ TEXTS = (pd.DataFrame, Written, Summary, gr.inference.EstimatorComparison)  # wh
 WITHOUT_A_PAGE = {  # what a line says in full
     *("Better", "Compiled", "Components", "DualPoint", "Failure", "Finding", "Fold", "FoldRun", "Folds", "Grid"),
     *("LocalFits", "LocalRegions", "ModelFile", "NoRun", "Observed", "Oracles", "RandomProblem", "Record", "BoundStep"),
-    "UsedRows",
+    *("UsedRows", "ProvedProblem"),
 }
 
 

@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 
 import click
+import cvxpy as cp
 import numpy as np
 import pytest
 from cli_cases import run
@@ -34,6 +35,7 @@ from graphreg.running import Trace
 READS, NONE = "reads", "names no file of its own"
 SAID = re.compile(r"path|file|folder|directory|checkpoint|place|store|out|to", re.IGNORECASE)
 FOREIGN = b"precious" * 100
+X = cp.Variable(3)
 
 # By function and parameter: READS, NONE, or what writes there.
 WRITERS = {
@@ -41,6 +43,7 @@ WRITERS = {
     "Judgement.prove(path)": lambda path: chain().certify(answer().coef).prove(path),
     "Solution.save(path)": lambda path: answer().save(path),
     "Solution.report(file)": lambda path: answer().report(path),
+    "ConicCertificate.prove(path)": lambda path: gr.certify(cp.Problem(cp.Minimize(cp.sum(X)), [X >= 1.0])).prove(path),
     "Path.report(file)": lambda path: strengths().report(path),
     "Fit.report(file)": lambda path: gr.fit(
         frame_of(4), network(4), target="level", node="node", strengths=[1.0], folds=2

@@ -12,7 +12,7 @@ from factories import thinned
 
 import graphreg as gr
 from graphreg.base import compiled
-from graphreg.methods.dynamic_programming import _squares, dynamic_programming
+from graphreg.methods.dynamic_programming import _squares
 from graphreg.methods.dynamic_programming._forest import CoordinateForest
 from graphreg.methods.dynamic_programming._squares import squares, taut_string
 from graphreg.methods.dynamic_programming.dynamic_programming import solved
@@ -201,7 +201,7 @@ def test_a_certificate_that_is_too_weak_is_followed_by_one_without_rounding():
     rng = np.random.default_rng(0)
     problem = simple(nx.path_graph(30), rng.standard_normal((30, 1)))
     found = problem.solve(METHOD, gap=1e-15, on_failure="return").certificate
-    with mock.patch.object(dynamic_programming, "squares", return_value=None):
+    with mock.patch.object(_squares, "squares", return_value=None):
         alone = problem.solve(METHOD, gap=1e-15, on_failure="return").certificate
     assert found.gap <= alone.gap <= problem.solve(METHOD, gap=1e-12).certificate.gap
 

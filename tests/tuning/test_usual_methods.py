@@ -34,6 +34,7 @@ def test_which_it_is():
 def _mixed(monkeypatch):
     """Rounds are given up where they are more than twelve: at the larger strengths."""
     monkeypatch.setattr(auto.Costs, "rounds_in", lambda self, seconds: 40)
+    monkeypatch.setattr(auto, "MANY", 0)  # rounds come first
     promised = auto._promised
     monkeypatch.setattr(auto, "_promised", lambda *given, **more: 0 * promised(*given, **more))
 
@@ -91,6 +92,7 @@ def test_a_path_that_was_broken_off_goes_on_with_the_same_bits(monkeypatch, tmp_
 def test_stages_that_are_given_up_are_not_out_of_time(monkeypatch):
     """Where seconds are allowed, too: what takes over has them."""
     monkeypatch.setattr(auto.Costs, "rounds_in", lambda self, seconds: 21)
+    monkeypatch.setattr(auto, "MANY", 0)
     warm = Warm(problem_of()[0], budget=Budget(1e-10, progress=False, seed=0))
     found = warm.solve(0.3)
     assert found.status == "certified"
