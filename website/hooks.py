@@ -24,12 +24,16 @@ CELL = re.compile(r"<td[ >].*?</td>", re.S)
 OUTSIDE = re.compile(r"\[([^\]]*)\]\((?:\.\./)+(examples|benchmarks)(?:/([\w./-]*))?\)")
 
 REFERENCE: dict[str, tuple[str, list[str]]] = {
-    "problem": ("Problems and answers", ["Problem", "Solution", "Certificate", "Comparison", "compare", "load"]),
+    "problem": (
+        "Problems and answers",
+        ["Problem", "Solution", "Certificate", "fit", "Fit", "Comparison", "compare", "load"],
+    ),
     "inputs": ("Data and graphs", ["NodeData", "Graph", "ModelFile", "read_model"]),
     "terms": (
         "Sums along edges and at nodes",
         ["Model", "Parameter", "TotalVariation", "Consensus", "NodePenalty", "Hierarchy"],
     ),
+    "conic": ("Problems of CVXPY", ["certify", "ConicCertificate"]),
     "rows": ("Rows of the parameters", ["w", "Rows"]),
     "losses": ("Losses", []),
     "penalties": ("Penalties", []),
