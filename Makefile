@@ -148,7 +148,7 @@ failures: $(VENV)/.installed-test
 papers: $(VENV)/.installed-test
 	$(RUN) -m papers run --processes 2 $(ARGS)
 
-# The pages open from the disk: out/site/index.html. Their search needs a server: python -m http.server -d out/site
+# The pages open from the disk, and their search does: out/site/index.html
 docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --quiet $(ARGS)
 
