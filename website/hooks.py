@@ -63,6 +63,10 @@ KINDS = {"losses": "loss", "penalties": "penalty", "methods": "method"}
 ROOMS = ("theory", "inference", "plots", "testing", "datasets", "sklearn", "neural", "errors")
 
 
+# By this script the search works in pages that are opened from the disk.
+ELSEWHERE, WORKER = "https://unpkg.com/iframe-worker/shim", "assets/iframe-worker.js"
+
+
 # ---- pages that nobody writes ----------------------------------------------------------------------------------------
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages of the reference and of the examples."""
@@ -72,6 +76,7 @@ def on_files(files: Files, config: Any) -> Files:
         _add(files, config, f"reference/{name}.md", f"# {title}\n\n{body}\n")
     for room in ROOMS:
         _add(files, config, f"reference/{room}.md", _room(room))
+    _add(files, config, WORKER, Path(__file__).with_name(Path(WORKER).name).read_text(encoding="utf-8"))
     scripts = sorted(EXAMPLES.glob("*.py"))
     for script in scripts:
         _add(files, config, f"examples/{script.stem}.md", _example(script))
@@ -133,6 +138,11 @@ def _first_line(script: Path) -> str:
 
 
 # ---- links and formulas ----------------------------------------------------------------------------------------------
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """Pages take the script of their search from the site itself, which needs no network then."""
+    return output.replace(ELSEWHERE, "../" * page.url.count("/") + WORKER)
+
+
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     """Links out of docs/ lead to the pages of the examples; what has no page is a name."""
     up = "../" * page.file.src_uri.count("/")

@@ -29,3 +29,12 @@ def test_no_cell_ends_in_braces_that_would_be_taken_for_attributes():
     pages = sorted(DOCS.rglob("*.md"))
     bad = [(page.name, row) for page in pages for row in page.read_text(encoding="utf-8").splitlines() if "} |" in row]
     assert not [each for each in bad if each[1].startswith("|")]
+
+
+def test_pages_take_the_script_of_their_search_from_the_site(hooks):
+    class Page:
+        url = "tutorials/first-fit.html"
+
+    made = hooks.on_post_page(f'<script src="{hooks.ELSEWHERE}"></script>', Page, None)
+    assert made == '<script src="../assets/iframe-worker.js"></script>'
+    assert "Permission is hereby granted" in (ROOT / "website" / "iframe-worker.js").read_text(encoding="utf-8")
