@@ -61,8 +61,8 @@ def on_sites(folder, ranks, *arguments, **more):
 
 
 def said(done):
-    """The output of graphreg, line by line."""
-    return [line for line in done.stderr.splitlines() if line.startswith("graphreg: ")]
+    """The output of graphreg, line by line, without the rule of dashes that mpiexec may draw before a line is ended."""
+    return [line.rstrip("-") for line in done.stderr.splitlines() if line.startswith("graphreg: ")]
 
 
 @cache
