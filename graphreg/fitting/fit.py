@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 WIDTH = 12  # of what stands before a line
 THIS, ALL, EACH = "this fit", "one model for all", "every node alone"
+STAR = "graph = gr.Graph.from_edges([(graph.labels[0], label) for label in graph.labels[1:]])"
 RESTS = (
     "the certificate bounds the optimum of this model at this strength; it says nothing of the units, of the choice of "
     "the strength, and of how well the model predicts: that is what the held-out score is for"
@@ -41,7 +42,8 @@ class Fit(Shown):
     Attributes
     ----------
     problem : Problem
-        At the strength that was chosen.
+        With the graph that was given, at the best strength. Where one model for all predicts better, the problem that
+        was solved is ``pooled.problem``.
     validation : CrossValidation
         The scores of all strengths; the last is where one model holds for all nodes that the graph joins.
     pooled : CrossValidation, optional
@@ -54,8 +56,8 @@ class Fit(Shown):
         What was done to the table and the graph.
     graph : Graph
         With all nodes of the table.
-    how : str
-        Arguments of the cross-validation that are not the usual ones, as code.
+    how : (str, str)
+        The folds of the cross-validation, and its arguments that are not the usual ones, as code.
     """
 
     problem: gr.Problem = field(repr=False)
@@ -66,7 +68,7 @@ class Fit(Shown):
     remarks: tuple[str, ...]
     graph: gr.Graph = field(repr=False)
     pooled: CrossValidation | None = field(default=None, repr=False)
-    how: str = field(default="", repr=False)
+    how: tuple[str, str] = field(default=("5", ""), repr=False)
 
     # ---- what was chosen -----------------------------------------------------------------------------------------
     @property
@@ -203,7 +205,7 @@ class Fit(Shown):
         >>> fitted.code().splitlines()[:2]
         ['import numpy as np', 'import graphreg as gr']
         """
-        rows, solution = self.rows, self.problem
+        rows, found = self.rows, self.pooled if self.pooled is not None and self.takes_all else self.validation
         loss = f'gr.{self.loss}(data, scale="sum")' if hasattr(gr, self.loss) else "my_loss(data)"
         read = [
             f"node={rows.node!r}",
@@ -214,8 +216,8 @@ class Fit(Shown):
             "intercept=True",
             *(["standardise=True"] if rows.numbers else []),
         ]
-        strengths = [point[0] for point in self.validation.grid.points]
-        penalty = next(term.penalty for _, term in solution.model.terms if isinstance(term, gr.TotalVariation))
+        strengths = [point[0] for point in found.grid.points]
+        penalty = next(term.penalty for _, term in found.problem.model.terms if isinstance(term, gr.TotalVariation))
         ridge = " + 1e-3 * gr.NodePenalty(gr.SquaredL2())" if rows.numbers or rows.categories else ""
         return "\n".join(
             [
@@ -224,12 +226,13 @@ class Fit(Shown):
                 "",
                 *(f"# {remark}" for remark in self.remarks),
                 "# frame: the rows without gaps, fit.rows.frame; graph: with every node of the rows, fit.graph",
+                *(["# one model for all nodes predicts best: a star joins them", STAR] if self.takes_all else []),
                 f"data = gr.NodeData.from_frame(frame, {', '.join(read)})",
                 'strength = gr.Parameter(1.0, name="strength")',
                 f"problem = gr.Problem({loss} + strength * gr.TotalVariation(graph, gr.{penalty!r}){ridge})",
                 f"strengths = {_grid(strengths)}",
-                f"found = gr.cross_validate(problem, strengths, {len(self.validation.folds)}, "
-                f"scoring={self.validation.scorer.name!r}{self.how})",
+                f"found = gr.cross_validate(problem, strengths, {self.how[0]}, "
+                f"scoring={self.validation.scorer.name!r}{self.how[1]})",
                 "solution = found.solution  # certified, at found.best",
                 "solution.table(), solution.clusters(), solution.predict(frame)",
             ]

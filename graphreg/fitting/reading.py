@@ -102,15 +102,15 @@ def read(table: Any, named: Columns, missing: str, text_ids: bool) -> UsedRows:
         raise DataError("\n  ".join([f"{name} cannot be used as it is:", *complaints[:MOST], *more]))
     if not len(used.frame):
         raise DataError(f"no row of {name} is left")
-    return _coded(used)
+    return used if used.frame[target].dtype.kind in "biuf" else coded(used)
 
 
-def _coded(table: UsedRows) -> UsedRows:
-    """The table with a target of two texts as 0 and 1."""
+def coded(table: UsedRows) -> UsedRows:
+    """The table with a target of two values as 0 and 1; -1 and 1 stay."""
     y: Any = table.frame[table.target]
-    if y.dtype.kind in "biuf" or y.nunique() != 2:
+    if y.nunique() != 2 or set(y.unique()) in ({0, 1}, {-1, 1}):
         return table
-    first, second = sorted(y.unique(), key=str)
+    first, second = sorted(y.unique().tolist(), key=str)
     frame = table.frame.assign(**{str(table.target): (y == second).astype(int)})
     said = f"{table.target!r} is coded 1 for {second!r} and 0 for {first!r}"
     return replace(table, frame=frame, classes=(first, second), remarks=(*table.remarks, said))

@@ -19,7 +19,7 @@ from ..base.messages import near
 from ..catalogue import BASES
 from ..errors import DataError, GraphError, TermError
 from .fit import Fit
-from .reading import IDS, REPEATED, RULES, Columns, UsedRows, graph_of, read
+from .reading import IDS, REPEATED, RULES, Columns, UsedRows, coded, graph_of, read
 
 STRENGTHS = 20  # of the grid, down over three decades
 ALONE = 1e-6  # times the strength at which all nodes agree: each node is alone, but for those without rows
@@ -74,7 +74,7 @@ def fit(  # noqa: PLR0913
 
     Parameters
     ----------
-    table : DataFrame of pandas or polars, UsedRows of pyarrow, or path
+    table : DataFrame of pandas or polars, Table of pyarrow, or path
         A row per sample. A file (CSV, TSV, Parquet) has its names in the first line.
     graph : Graph, path, or whatever `Graph.of` takes
         A file of edges has the labels of their ends in the first two columns.
@@ -133,18 +133,25 @@ def fit(  # noqa: PLR0913
         checks.one_of(*known)(value, name)
     text_ids = ids == "text" or isinstance(table, (str, Path)) or isinstance(graph, (str, Path))
     rows = read(table, Columns(node, target, features, weights), missing, text_ids)
+    rows = coded(rows) if loss is None else rows
     joining, said = graph_of(graph, text_ids, repeated, edge_weight)
     whole, remarks = _joined(rows, joining)
     family = _family(rows, loss)
     problem = _problem(rows, family, whole, gr.L2() if penalty is None else penalty)
     how: dict[str, Any] = {"scoring": SCORES.get(family.name, "loss"), "by": by, "seed": seed}
-    named = "".join(f", {name}={how[name]!r}" for name, usual in (("by", "sample"), ("seed", 0)) if how[name] != usual)
     how |= {"gap": gap, "jobs": jobs, "progress": progress}
     with within(seconds):
         found = gr.cross_validate(problem, _strengths(problem) if strengths is None else list(strengths), folds, **how)
         pooled = _pooled(rows, family, whole, folds, how)
     found.assign()
-    return Fit(problem, found, rows, family.name, family.why, (*rows.remarks, *said, *remarks), whole, pooled, named)
+    told, code = (*rows.remarks, *said, *remarks), _written(folds, by, seed)
+    return Fit(problem, found, rows, family.name, family.why, told, whole, pooled, code)
+
+
+def _written(folds: Any, by: str, seed: int) -> tuple[str, str]:
+    """The folds as code, and the arguments that are not the usual ones."""
+    others = f", by={by!r}" * (by != "sample") + f", seed={seed!r}" * (seed != 0)
+    return repr(folds) if isinstance(folds, int) else "folds", others
 
 
 def _pooled(rows: UsedRows, family: Family, graph: gr.Graph, folds: Any, how: dict[str, Any]) -> Any:
@@ -164,7 +171,10 @@ def _problem(rows: UsedRows, family: Family, graph: gr.Graph, penalty: Any) -> g
 
 def _strengths(problem: gr.Problem) -> list[float]:
     """Strengths down from where all nodes agree, and one that leaves every node alone."""
-    most = BEYOND * gr.strength_max(problem).upper
+    try:
+        most = BEYOND * gr.strength_max(problem).upper or 1.0  # 0: nodes agree at any strength
+    except TermError as error:
+        raise TermError(f"{error}; say which strengths to try: strengths=[0.01, 0.1, 1.0]") from error
     digit = 10.0 ** (math.floor(math.log10(most)) - 2)
     top = float(f"{math.ceil(most / digit) * digit:.3g}")  # three digits, so that it can be said and typed
     return [float(f"{top * ALONE:.3g}"), *np.geomspace(1e-3 * top, top, STRENGTHS).tolist()]
@@ -194,6 +204,8 @@ def _joined(rows: UsedRows, graph: gr.Graph) -> tuple[gr.Graph, list[str]]:
         alike = {str(label) for label in seen} & {str(label) for label in graph.labels}
         remedy = 'ids="text" compares them as text' if alike else near(str(seen[0]), list(map(str, graph.labels)))
         raise GraphError(f"no node of the table is in the graph: their labels are {kinds}; {remedy}")
+    if not graph.n_edges:
+        raise GraphError("the graph has no edges, so that nothing ties its nodes to each other; add edges")
     remarks: list[str] = []
     if lacking:
         few = ", ".join(map(repr, lacking[:4])) + (", ..." if len(lacking) > 4 else "")

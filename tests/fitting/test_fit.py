@@ -137,6 +137,9 @@ def test_parts_that_no_edge_joins_may_have_one_model():
     assert found.strength == float("inf")
     assert found.scores["mse"]["this fit"] == found.scores["mse"]["one model for all"]
     assert found.solution.clusters().count == 1
+    names = {"frame": found.rows.frame, "graph": found.graph}
+    exec(found.code(), names)
+    assert names["solution"].objective == found.solution.objective
     assert "4 nodes of the table not in the graph, fitted alone: 'n4', 'n5', 'n6', 'n7'" in str(found)
 
 
@@ -163,3 +166,36 @@ def test_labels_of_other_types_are_matched_on_demand():
     found = gr.fit(frame, edges, target="y", node="node", ids="text", strengths=[1e4], folds=2)
     assert found.graph.labels == tuple("01234567")
     assert len(found.predict(frame)) == 96
+
+
+def test_two_numbers_are_two_classes_unless_a_loss_says_otherwise():
+    frame = incomes().assign(y=lambda f: np.where(f["y"] > f["y"].mean(), 2.0, 1.0))
+    how = {"target": "y", "node": "node", "folds": 2, "strengths": [1.0], "features": ["income"]}
+    found = gr.fit(frame, PATH, **how)
+    assert found.loss == "LogisticLoss"
+    assert "'y' is coded 1 for 2.0 and 0 for 1.0" in found.remarks
+    assert set(found.predict(frame, "class")) == {1.0, 2.0}
+    assert gr.fit(frame, PATH, loss="SquaredLoss", **how).rows.frame["y"].max() == 2.0
+
+
+def test_folds_of_ones_own_stand_in_the_code():
+    frame = incomes()
+    folds = np.arange(len(frame)) % 3
+    found = gr.fit(frame, PATH, target="y", node="node", folds=folds, strengths=[1e3, 1e4], features=["income"])
+    names = {"frame": found.rows.frame, "graph": found.graph, "folds": folds}
+    exec(found.code(), names)
+    assert names["found"].mean.tolist() == found.validation.mean.tolist()
+
+
+def test_where_no_strengths_are_known_it_is_said_what_to_do():
+    with pytest.raises(TermError, match=r"say which strengths to try: strengths="):
+        gr.fit(incomes(), PATH, target="y", node="node", penalty=gr.SquaredL2())
+    with pytest.raises(GraphError, match="the graph has no edges"):
+        gr.fit(incomes(), nx.empty_graph(NODES), target="y", node="node")
+
+
+def test_nodes_that_agree_at_any_strength_are_fitted_too():
+    frame = pd.DataFrame({"node": np.repeat(NODES, 4), "y": np.tile([0.0, 1.0, 0.0, 1.0], 8)})
+    found = gr.fit(frame, PATH, target="y", node="node", folds=2)
+    assert found.solution.status == "certified"
+    assert np.ptp(found.solution.coef) == pytest.approx(0.0, abs=1e-6)
