@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from .base.declaring import declared
+from .base.messages import near
+from .errors import TermError
 from .methods import AbstractMethod
 from .terms.losses import AbstractLoss
 from .terms.penalties import AbstractPenalty
@@ -20,6 +22,16 @@ BASES: dict[str, type] = {"loss": AbstractLoss, "penalty": AbstractPenalty, "met
 def classes() -> dict[str, type]:
     """Every class by its name."""
     return {name: each for base in BASES.values() for name, each in declared(base, users=False).items()}
+
+
+def named(kind: str, value: Any) -> Any:
+    """The loss or penalty of graphreg that a name such as "L2" stands for; anything else as it is."""
+    if not isinstance(value, str):
+        return value
+    known = declared(BASES[kind], users=False)
+    if value not in known:
+        raise TermError(f"{kind}={value!r} is no {kind} of graphreg; {near(value, list(known))}")
+    return known[value]
 
 
 def __getattr__(name: str) -> Any:

@@ -48,6 +48,9 @@ from .terms.penalties.squared_l2 import SquaredL2 as SquaredL2
 from .terms.penalties.zero import Zero as Zero
 
 BASES: dict[str, type[Any]]
+
+def named(kind: str, value: Any) -> Any: ...
+
 __all__ = [
     "ADMM",
     "AsyncAL2SGD",

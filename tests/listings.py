@@ -36,7 +36,7 @@ def stub():
         f"from {place} import {name} as {name}\n" for place, names in sorted(places.items()) for name in sorted(names)
     )
     names = "".join(f'    "{name}",\n' for name in sorted(name for each in places.values() for name in each))
-    bases = "BASES: dict[str, type[Any]]\n"
+    bases = "BASES: dict[str, type[Any]]\n\ndef named(kind: str, value: Any) -> Any: ...\n\n"
     return f"{HEAD}\n\nfrom typing import Any\n\n{imports}\n{bases}__all__ = [\n{names}]\n"
 
 

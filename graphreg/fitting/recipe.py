@@ -14,9 +14,8 @@ import graphreg as gr
 
 from .. import checks
 from ..base.clock import within
-from ..base.declaring import declared
 from ..base.messages import near
-from ..catalogue import BASES
+from ..catalogue import named
 from ..errors import DataError, GraphError, TermError
 from .fit import Fit
 from .reading import IDS, REPEATED, RULES, Columns, UsedRows, coded, graph_of, read
@@ -144,8 +143,8 @@ def fit(  # noqa: PLR0913
         found = gr.cross_validate(problem, _strengths(problem) if strengths is None else list(strengths), folds, **how)
         pooled = _pooled(rows, family, whole, folds, how)
     found.assign()
-    told, code = (*rows.remarks, *said, *remarks), _written(folds, by, seed)
-    return Fit(problem, found, rows, family.name, family.why, told, whole, pooled, code)
+    said, code = [*rows.remarks, *said, *remarks], _written(folds, by, seed)
+    return Fit(problem, found, rows, family.name, family.why, tuple(said), whole, pooled, code)
 
 
 def _written(folds: Any, by: str, seed: int) -> tuple[str, str]:
@@ -220,11 +219,9 @@ def _joined(rows: UsedRows, graph: gr.Graph) -> tuple[gr.Graph, list[str]]:
 
 def _family(rows: UsedRows, asked: Any) -> Family:
     """The loss that was asked for, or that of the target."""
-    known = declared(BASES["loss"], users=False)
-    if isinstance(asked, str) and asked not in known:
-        raise TermError(f"loss={asked!r} is no loss of graphreg; {near(asked, list(known))}")
-    if isinstance(asked, (str, type)):
-        return _of(asked if isinstance(asked, str) else asked.__name__, "as asked for")
+    asked = named("loss", asked)
+    if isinstance(asked, type):
+        return _of(asked.__name__, "as asked for")
     return _of_target(rows) if asked is None else Family(asked, "a loss of yours", "as asked for")
 
 

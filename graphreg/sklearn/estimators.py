@@ -14,13 +14,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array
 
+from ..catalogue import named
 from ..errors import DataError, GraphregError
 from ..inputs import NodeData
 from ..terms import Array
 from ..terms.losses import AbstractLoss
 from ..tuning import is_probabilistic
 from .base import AbstractGraphEstimator
-from .given import ALL, FLOATS, loss_of, named, refuse_masks
+from .given import ALL, FLOATS, loss_of, refuse_masks
 
 
 class AbstractGraphRegressor(RegressorMixin, AbstractGraphEstimator):

@@ -10,9 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array, check_consistent_length, validate_data
 
-from ..base.declaring import declared
-from ..base.messages import near
-from ..catalogue import BASES
+from ..catalogue import named
 from ..checks import is_whole, unmasked
 from ..errors import DataError, TermError
 from ..inputs import NodeData, as_narwhals, column_of, is_frame, listed
@@ -130,16 +128,6 @@ def dense(X: Any) -> Array:
 
 SHOWN = 4  # edges, or rows of a table of weights, that an estimator is printed with
 ALL = "all"  # the node of every row where nothing is said of nodes
-
-
-def named(kind: str, value: Any) -> Any:
-    """The loss or penalty of graphreg that a name such as "L2" stands for; anything else as it is."""
-    if not isinstance(value, str):
-        return value
-    known = declared(BASES[kind], users=False)
-    if value not in known:
-        raise TermError(f"{kind}={value!r} is no {kind} of graphreg; {near(value, list(known))}")
-    return known[value]
 
 
 class _Printed(str):
