@@ -15,9 +15,9 @@ from .atoms import ATOMS, value
 
 ONE = -1  # the column of what is constant
 UNIT = Pair(np.ones(1), np.zeros(1), np.zeros(1))  # the point of no variables
-SELECTIONS = frozenset(
+SELECTIONS = (  # atoms that put entries of their arguments at other places
     "Promote index special_index reshape transpose Hstack Vstack Concatenate diag_mat diag_vec upper_tri broadcast_to "
-    "psd_wrap nsd_wrap symmetric_wrap nonneg_wrap nonpos_wrap Wrap vec squeeze Stack".split()
+    "psd_wrap nsd_wrap symmetric_wrap nonneg_wrap nonpos_wrap vec squeeze Stack"
 )
 
 
@@ -40,7 +40,8 @@ class Map:
         """The coefficients times numbers that are known up to an error."""
         p, e, off = product(self.value, value)
         rest = np.abs(self.value) * error + self.error * (np.abs(value) + error)
-        return replace(self, value=p, error=upwards(np.abs(e) + off + rest, 6))
+        dust = DUST * ((self.error != 0.0) | (error != 0.0))
+        return replace(self, value=p, error=upwards(np.abs(e) + off + rest + dust, 6))
 
     def taken(self, source: Array, shape: tuple[int, ...]) -> Map:
         """The rows ``source``, -1 for one that is 0, as numbers of another shape."""
@@ -51,12 +52,20 @@ class Map:
         which = order[np.repeat(start[source] - (np.cumsum(count) - count), count) + np.arange(len(row))]
         return Map(shape, row, self.column[which], self.value[which], self.error[which])
 
+    def joined(self, source: Array, to: Array, factor: Map, shape: tuple[int, ...]) -> Map:
+        """At the rows ``to`` of another shape the rows ``source``, times the entries of a factor, one for each."""
+        found = self.taken(source.ravel(), (source.size,))
+        which = found.row // max(source.size // max(len(factor.row), 1), 1)
+        found = found.times(factor.value[which], factor.error[which])
+        return replace(found, shape=shape, row=to.ravel()[found.row])
+
     def at(self, point: Pair) -> tuple[Array, Array]:
         """The least and greatest values of the numbers over a box, whose last entry is 1."""
         p, e, off = product(self.value, point.high[self.column])
         lower, size = self.value * point.low[self.column], np.abs(self.value)
         off = off + self.error * (np.abs(point.high) + np.abs(point.low))[self.column] + np.abs(lower) * 2.0**-52
-        off = upwards(off + (size + self.error) * point.error[self.column] + DUST * (lower != 0.0), 8)
+        dust = DUST * ((point.low != 0.0) | (point.error != 0.0))[self.column]
+        off = upwards(off + (size + self.error) * point.error[self.column] + dust, 8)
         zero = np.zeros(len(p))
         parts = [(self.row, Pair(p, e, off)), (self.row, Pair(lower, zero, zero))]
         found = sums(parts, int(np.prod(self.shape)))
@@ -66,9 +75,12 @@ class Map:
 
 def constant(value: Any, error: Any = 0.0) -> Map:
     """Numbers, known up to an error."""
-    value = np.asarray(value.toarray() if sp.issparse(value) else value, float)
-    flat = value.ravel(order="F")
-    off = np.broadcast_to(error, value.shape).ravel(order="F")
+    if sp.issparse(value):
+        M = sp.coo_array(value)
+        row = M.row + M.shape[0] * M.col.astype(int)
+        return Map(M.shape, row, np.full(len(row), ONE), M.data.astype(float), np.zeros(len(row)))
+    value = np.asarray(value, float)
+    flat, off = (x.ravel(order="F") for x in np.broadcast_arrays(value, error))
     row = np.flatnonzero((flat != 0.0) | (off != 0.0))
     return Map(value.shape, row, np.full(len(row), ONE), flat[row], off[row])
 
@@ -93,9 +105,9 @@ def follow(e: Any, leaf: Callable[[Any], Map | None], point: Pair | None = None)
     known, name = leaf(e), type(e).__name__
     if known is not None:
         return known
-    if name in ("Constant", "Parameter", "CallbackParam"):
+    if name in ("Constant", "Parameter"):
         return constant(e.value)
-    if name in SELECTIONS:
+    if name in SELECTIONS.split():
         return _selected(e, [follow(arg, leaf, point) for arg in e.args])
     if (name not in RULES and name not in ATOMS) or e.is_complex():
         raise NotFollowedError(words(e))
@@ -104,17 +116,23 @@ def follow(e: Any, leaf: Callable[[Any], Map | None], point: Pair | None = None)
         return replace(RULES[name](e, *args), shape=e.shape)
     if point is None and any((arg.column != ONE).any() for arg in args):
         raise NotFollowedError(words(e))
+    at = [arg.at(UNIT if point is None else point) for arg in args]
     try:
-        low, high = value(e, *(arg.at(UNIT if point is None else point) for arg in args))
+        low, high = value(e, *at)
     except ValueError:
         raise NotFollowedError(words(e)) from None
+    return constant(*between(low, high))
+
+
+def between(low: Array, high: Array) -> tuple[Array, Array]:
+    """The middle of intervals, and not less than half their widths."""
     middle = np.where(low == high, low, low + (high - low) / 2.0)
-    return constant(middle, upwards(np.maximum(high - middle, middle - low), 2))
+    return middle, upwards(np.maximum(high - middle, middle - low), 2)
 
 
 def words(e: Any) -> str:
     """An expression as it is named to users."""
-    said = str(e)
+    said = str(getattr(e, "label", None) or e)
     return f"`{said if len(said) <= 60 else type(e).__name__ + '(...)'}`"
 
 
@@ -154,25 +172,29 @@ def _trace(_: Any, arg: Map) -> Map:
     return replace(some, row=np.zeros_like(some.row))
 
 
-def _dense(m: Map) -> tuple[Array, Array] | None:
-    """The numbers of what is constant, and their errors."""
-    if (m.column != ONE).any():
-        return None
-    size = int(np.prod(m.shape))
-    found = sums([(m.row, Pair(m.value, np.zeros_like(m.value), m.error))], size)
-    return found.high + found.low, np.where((found.error == 0.0) & (found.low == 0.0), 0.0, _off(found))
+def _running(e: Any, arg: Map) -> Map:
+    """Cumulative sums: number k takes all up to k."""
+    if e.axis is None and len(arg.shape) > 1:
+        raise NotFollowedError(words(e))
+    size = arg.shape[e.axis or 0]
+    cells = np.moveaxis(_numbers(arg.shape), e.axis or 0, 0).reshape(size, -1)
+    i, j = np.tril_indices(size)
+    found = arg.taken(cells[j].ravel(), cells[j].shape)
+    return replace(found, row=cells[i].ravel()[found.row])
 
 
-def _off(found: Pair) -> Array:
-    return upwards(found.error + np.abs(found.low), 2) + np.abs(found.high) * 2.0**-52
+def _factors(e: Any, first: Map, second: Map) -> tuple[Map, Map]:
+    """What is constant, and the other one."""
+    if (first.column == ONE).all():
+        return first, second
+    if (second.column == ONE).all():
+        return second, first
+    raise NotFollowedError(words(e))
 
 
 def _times(e: Any, first: Map, second: Map) -> Map:
-    first, second = _spread(first, e.shape), _spread(second, e.shape)
-    for factor, other in ((_dense(first), second), (_dense(second), first)):
-        if factor is not None:
-            return other.times(factor[0][other.row], factor[1][other.row])
-    raise NotFollowedError(words(e))
+    factor, other = _factors(e, _spread(first, e.shape), _spread(second, e.shape))
+    return other.joined(factor.row, factor.row, factor, e.shape)
 
 
 def _product(e: Any, first: Map, second: Map) -> Map:
@@ -183,27 +205,21 @@ def _product(e: Any, first: Map, second: Map) -> Map:
         raise NotFollowedError(words(e))
     p, k = first.shape if len(first.shape) == 2 else (1, first.shape[0])
     q = second.shape[1] if len(second.shape) == 2 else 1
-    left, right = _dense(first), _dense(second)
-    if left is not None:
-        at = np.flatnonzero((left[0] != 0.0) | (left[1] != 0.0))
-        j = np.arange(q)
-        source, to, factor, other = at[:, None] // p + k * j, at[:, None] % p + p * j, left, second
-    elif right is not None:
-        at = np.flatnonzero((right[0] != 0.0) | (right[1] != 0.0))
-        i = np.arange(p)
-        source, to, factor, other = i + p * (at[:, None] % k), i + p * (at[:, None] // k), right, first
-    else:
-        raise NotFollowedError(words(e))
-    found = other.taken(source.ravel(), source.shape[:1])
-    value, error = (np.repeat(x[at], source.shape[1])[found.row] for x in factor)
-    return replace(found.times(value, error), row=to.ravel()[found.row])
+    factor, other = _factors(e, first, second)
+    at, i, j = factor.row[:, None], np.arange(p), np.arange(q)
+    if factor is first:
+        return other.joined(at // p + k * j, at % p + p * j, factor, e.shape)
+    return other.joined(i + p * (at % k), i + p * (at // k), factor, e.shape)
 
 
 def _quotient(e: Any, first: Map, second: Map) -> Map:
-    below, first = _dense(_spread(second, e.shape)), _spread(first, e.shape)
-    if below is None or not (np.abs(below[0]) > below[1]).all():
+    if (second.column != ONE).any():
         raise NotFollowedError(words(e))
-    return divided(first, below[0][first.row], below[1][first.row])
+    low, high = _spread(second, e.shape).at(UNIT)
+    if not ((low > 0.0) | (high < 0.0)).all():
+        raise NotFollowedError(words(e))
+    c, first = constant(*between(low, high)), _spread(first, e.shape)
+    return divided(first, c.value[first.row], c.error[first.row])
 
 
 def divided(m: Map, c: Array, error: Array) -> Map:
@@ -218,6 +234,7 @@ RULES: dict[str, Callable[..., Map]] = {
     "AddExpression": _add,
     "NegExpression": _negated,
     "Sum": _sum,
+    "cumsum": _running,
     "Trace": _trace,
     "multiply": _times,
     "MulExpression": _product,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,9 @@ def _abs(x: Interval) -> Interval:
 
 def _square(x: Interval) -> Interval:
     small, large = _abs(x)
-    return np.maximum(np.nextafter(small * small, -np.inf), 0.0), np.where(large > 0.0, np.nextafter(large * large, np.inf), 0.0)
+    return np.maximum(np.nextafter(small * small, -np.inf), 0.0), np.where(
+        large > 0.0, np.nextafter(large * large, np.inf), 0.0
+    )
 
 
 def _root(x: Interval) -> Interval:
@@ -173,8 +176,8 @@ def _exponent(e: Any) -> Fraction:
 Atom = Callable[..., Interval]
 ATOMS: dict[str, Atom] = {
     "abs": lambda _, x: _abs(x),
-    "maximum": lambda _, *x: (np.maximum.reduce([a[0] for a in x]), np.maximum.reduce([a[1] for a in x])),
-    "minimum": lambda _, *x: (np.minimum.reduce([a[0] for a in x]), np.minimum.reduce([a[1] for a in x])),
+    "maximum": lambda _, *x: (reduce(np.maximum, [a[0] for a in x]), reduce(np.maximum, [a[1] for a in x])),
+    "minimum": lambda _, *x: (reduce(np.minimum, [a[0] for a in x]), reduce(np.minimum, [a[1] for a in x])),
     "max": lambda e, x: (x[0].max(axis=e.axis), x[1].max(axis=e.axis)),
     "min": lambda e, x: (x[0].min(axis=e.axis), x[1].min(axis=e.axis)),
     "norm1": lambda e, x: _sum(_abs(x), e.axis),
@@ -195,9 +198,8 @@ ATOMS: dict[str, Atom] = {
     **dict.fromkeys(("Pnorm", "PnormApprox"), lambda e, x: _norm(x, _exponent(e), e.axis)),
     **dict.fromkeys(("GeoMean", "GeoMeanApprox"), _mean),
 }
-BY_CONES = frozenset(  # their values are not followed; what their cones say is what they are
-    "cumsum lambda_max lambda_sum_largest log_det MatrixFrac normNuc sigma_max special_index".split()
-)
+# Their values are not followed; what their cones say is what they are.
+BY_CONES = "cumsum lambda_max lambda_sum_largest log_det MatrixFrac normNuc sigma_max special_index"
 
 
 def exactly_stored(e: Any) -> bool:
@@ -212,7 +214,7 @@ def exactly_stored(e: Any) -> bool:
     if name == "GeoMeanApprox":
         p = list(map(Fraction, np.asarray(e.p, float).tolist()))
         return [w * sum(p) for w in e.w] == p
-    return (name in ATOMS and name not in ("Power", "Pnorm", "GeoMean")) or name in BY_CONES
+    return name in BY_CONES.split() or (name in ATOMS and name not in ("Power", "Pnorm", "GeoMean"))
 
 
 def value(e: Any, *args: Interval) -> Interval:

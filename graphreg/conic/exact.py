@@ -108,10 +108,8 @@ def _scaled_triangle(e: Any, leaf: Any) -> Map:
     root = ~np.isin(factor.data, (0.5, 1.0))
     if (np.abs(factor.data[root] ** 2 - 0.5) > EPS).any():  # half the root, of either triangle
         raise NotFollowedError(words(e))
-    other = follow(e.args[1], leaf)
-    found = other.taken(factor.col, (len(factor.data),))
-    error = np.where(root, EPS, 0.0)
-    return replace(found.times(factor.data[found.row], error[found.row]), shape=e.shape, row=factor.row[found.row])
+    scale = replace(constant(factor), error=np.where(root, EPS, 0.0))
+    return follow(e.args[1], leaf).joined(factor.col, factor.row, scale, e.shape)
 
 
 def _objective(e: Any, columns: Mapping[int, int], n: int) -> tuple[Map, Map]:
@@ -126,21 +124,20 @@ def _objective(e: Any, columns: Mapping[int, int], n: int) -> tuple[Map, Map]:
         forms.append((e, n + sum(form.size for form, _ in forms)))
         return Map(e.shape, row, forms[-1][1] + row, np.ones(e.size), np.zeros(e.size))
 
-    line = follow(e, leaf)
-    parts = [constant(np.zeros((n, n)))]
+    line, none = follow(e, leaf), np.zeros(0, int)
+    parts = [Map((n, n), none, none, np.zeros(0), np.zeros(0))]
     for form, start in forms:
-        P = _matrix(form)
-        of = np.zeros(form.args[0].size, int) if form.size == 1 else np.arange(form.args[0].size)
+        k, at, P = form.args[0].size, columns[form.args[0].id], _matrix(form)
+        of = np.zeros(k, int) if form.size == 1 else np.arange(k)
         for j, indices in enumerate(form.block_indices or ()):
             of[indices] = j
-        inside = of[P.row] == of[P.column]
-        at = columns[form.args[0].id]
-        P = Map(P.shape, P.row[inside], P.column[inside], P.value[inside], P.error[inside])
-        for some in np.flatnonzero((line.column >= start) & (line.column < start + form.size)).tolist():
-            mine = np.flatnonzero(of[P.row] == line.column[some] - start)
-            each = Map(P.shape, at + P.row[mine], at + P.column[mine], P.value[mine], P.error[mine])
-            each = each.times(np.full(len(mine), line.value[some]), np.full(len(mine), line.error[some]))
-            parts += [each, replace(each, row=each.column, column=each.row)]
+        inside = np.flatnonzero(of[P.row] == of[P.column])
+        cells = Map((form.size,), of[P.row[inside]], *(x[inside] for x in (P.row * k + P.column, P.value, P.error)))
+        own = np.flatnonzero((line.column >= start) & (line.column < start + form.size))
+        factor = Map((len(own),), own, own, line.value[own], line.error[own])
+        each = cells.joined(line.column[own] - start, own, factor, (n, n))
+        i, j = at + each.column // k, at + each.column % k
+        parts += [replace(each, row=i, column=j), replace(each, row=j, column=i)]
     straight = line.column < n
     line = Map(line.shape, *(x[straight] for x in (0 * line.row, line.column, line.value, line.error)))
     names = ("row", "column", "value", "error")

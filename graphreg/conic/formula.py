@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from cvxpy.reductions.dcp2cone.canonicalizers import CANON_METHODS
 from qdldl import Solver
 
 from ..certificate import DUST, EPS, MORE, Pair, RefusedError, down, need, upwards
@@ -28,6 +27,7 @@ from .exact import Off, off
 from .programme import Programme, Sparse, System
 from .steps import near
 from .verify import Factor, Proposal, Reached
+
 
 class Said(NamedTuple):
     """Bounds of the programme's value, one of the user's at the point (inf where it is not known), and what they are
@@ -43,6 +43,10 @@ SWEEPS = 60  # in which the radii of pairs settle: they are triangular
 STIFF = tuple(4.0**-k for k in range(1, 18))  # shifts that are tried, of rows of length 1
 STORED = "the problem as CVXPY stores it for a conic solver"  # what a statement is about
 FORMULA = "your formula"
+# What CVXPY does to it, none of which computes numbers that are not followed.
+REDUCTIONS = (
+    "FlipObjective EvalParams Dcp2Cone CvxAttr2Constr ExactCone2Cone EliminateZeroSized ConeMatrixStuffing CLARABEL"
+)
 
 
 @dataclass
@@ -99,7 +103,9 @@ def _stiffer(M: Sparse, given: Proposal) -> Proposal:
     """The same with a factor that proves more of the core's least singular value: here residuals are not tiny."""
     if not len(given.core):
         return given
-    S, rounding = verify.squared(sp.csr_array(sp.diags_array(given.scale) @ M[given.core] @ sp.diags_array(given.weight)))
+    S, rounding = verify.squared(
+        sp.csr_array(sp.diags_array(given.scale) @ M[given.core] @ sp.diags_array(given.weight))
+    )
     eye = sp.eye_array(S.shape[0])
     for shift in STIFF:
         try:
@@ -148,11 +154,12 @@ class _Rounded:
     def __init__(self, p: Programme, o: Off, curvature: float) -> None:
         self.p, self.off, self.curvature = p, o, curvature
         n, m, A, P = len(p.q), len(p.b), o.A, o.P
-        self.systems: dict[str, tuple[System, Callable[[Array], Array]]] = {
-            "primal": (programme.primal(p), lambda y: _up(A, y[:n], o.b)),
-            "dual": (programme.dual(p), lambda y: _up(sp.csr_array(A.T), y[:m], _up(P[:, p.curved], y[m:], o.q))),
-            "contradiction": (programme.contradiction(p), lambda y: _up(sp.csr_array(A.T), y, 0.0 * o.q)),
-            "descent": (programme.descent(p), self._along),
+        turned, bent = sp.csr_array(A.T), sp.csr_array(P[:, p.curved])
+        self.uses: dict[str, tuple[Callable[[Programme], System], Callable[[Array], Array]]] = {
+            "primal": (programme.primal, lambda y: _up(A, y[:n], o.b)),
+            "dual": (programme.dual, lambda y: _up(turned, y[:m], _up(bent, y[m:], o.q))),
+            "contradiction": (programme.contradiction, lambda y: _up(turned, y, 0.0 * o.q)),
+            "descent": (programme.descent, self._along),
         }
 
     def _along(self, y: Array) -> Array:
@@ -161,7 +168,8 @@ class _Rounded:
 
     def near(self, use: str, found: Reached) -> Iterator[Reached]:
         """What holds of all of them near what holds of one."""
-        system, slack = self.systems[use]
+        make, slack = self.uses[use]
+        system = make(self.p)
         for each in _and_more(system, found):
             try:
                 yield within(system, each, slack)
@@ -234,8 +242,13 @@ def _paid(a: Array, b: Array) -> float:
 # ---- the user's expressions ------------------------------------------------------------------------------------------
 def said(stored: Canonical, known: Known) -> Said:
     """What is proved of the user's formula; where that is not enough, what is proved of what is stored."""
+    from cvxpy.reductions.dcp2cone.canonicalizers import CANON_METHODS
+
     lower, upper, found = known.lower, known.upper, known.evidence.get("primal")
+    strange = [name for name in (type(r).__name__ for r in stored.chain.reductions) if name not in REDUCTIONS.split()]
     try:
+        if strange:
+            raise NotFollowedError(f"CVXPY's {strange[0]}")
         objective, variables = stored.last()
         o = off(stored, objective, variables)
         if not o.none():
@@ -244,13 +257,13 @@ def said(stored: Canonical, known: Known) -> Said:
         return Said(known.lower, known.upper, np.inf, f"{STORED}: {unknown} is not followed")
     except RefusedError as refused:
         return Said(known.lower, known.upper, np.inf, f"{STORED}: some of its numbers are rounded, {refused}")
-    kept = {id(e.original_expression) for e in _atoms(objective) if type(e).__name__ == "SymbolicQuadForm"}
     own = [e for part in (stored.problem.objective, *stored.problem.constraints) for e in _atoms(part)]
-    changed = [e for e in own if type(e) in CANON_METHODS and not (exactly_stored(e) and _kept(e, kept))]
+    kept = {id(e.original_expression) for e in _atoms(objective) if type(e).__name__ == "SymbolicQuadForm"}
+    changed = [words(e) for e in own if type(e) in CANON_METHODS and not (exactly_stored(e) and _kept(e, kept))]
     if changed:
         return Said(lower, upper, np.inf, f"{FORMULA} but for {_named(changed)}, as CVXPY stores it")
     most, by_cones = _value(stored, found) if found is not None else (np.inf, [])
-    more = f"; that the point is feasible, and its value, is what CVXPY's cones say of {_named(by_cones)}"
+    more = f"; at the point CVXPY's cones stand for {_named(by_cones)}"
     return Said(lower, upper, most, FORMULA + (more if by_cones else ""))
 
 
@@ -259,8 +272,8 @@ def _kept(e: Any, kept: set[int]) -> bool:
     return type(e).__name__ != "QuadForm" or id(e) in kept
 
 
-def _named(some: list[Any]) -> str:
-    return ", ".join(dict.fromkeys(words(e) for e in some))
+def _named(some: list[str]) -> str:
+    return ", ".join(dict.fromkeys(some))
 
 
 def _atoms(e: Any) -> Iterator[Any]:
@@ -294,25 +307,25 @@ def _columns(stored: Canonical) -> Callable[[Any], Map | None]:
     return leaf
 
 
-def _value(stored: Canonical, found: Reached) -> tuple[float, list[Any]]:
+def _value(stored: Canonical, found: Reached) -> tuple[float, list[str]]:
     """Not less than what the user's objective, or its negative where it is maximised, is at the exact point of
     `primal`; and the parts of which that, or that the point is feasible, is not known from themselves."""
     n, y, problem = len(stored.programme.q), found.pair(), stored.problem
     point = Pair(np.append(y.high[:n], 1.0), np.append(y.low[:n], 0.0), np.append(y.error[:n], 0.0))
-    leaf, by_cones, most = _columns(stored), list[Any](), np.inf
+    leaf, by_cones, most = _columns(stored), list[str](), np.inf
     for each in problem.constraints:  # rows that are affine are the same in the programme
         if not all(arg.is_affine() for arg in each.args):
             try:
+                if type(each).__name__ != "Inequality":
+                    raise NotFollowedError(words(each))
                 _, high = follow(each.expr, leaf, point).at(point)
-            except NotFollowedError:
-                high = np.array(np.inf)
-            if not (high <= 0.0).all():
-                by_cones.append(each)
+                by_cones += [] if (high <= 0.0).all() else [words(each)]
+            except NotFollowedError as unknown:
+                by_cones.append(str(unknown))
     try:
         low, high = follow(problem.objective.expr, leaf, point).at(point)
         most = float(np.squeeze(high if stored.sign > 0.0 else -low))
-    except NotFollowedError:
-        pass
-    if not np.isfinite(most):
-        by_cones.append(problem.objective.expr)
+        by_cones += [] if np.isfinite(most) else [words(problem.objective.expr)]
+    except NotFollowedError as unknown:
+        by_cones.append(str(unknown))
     return most, by_cones
