@@ -119,7 +119,7 @@ def follow(e: Any, leaf: Callable[[Any], Map | None], point: Pair | None = None)
     at = [arg.at(UNIT if point is None else point) for arg in args]
     try:
         low, high = value(e, *at)
-    except ValueError:
+    except (ValueError, TypeError):  # a domain, or an option that is not known
         raise NotFollowedError(words(e)) from None
     return constant(*between(low, high))
 
@@ -132,7 +132,7 @@ def between(low: Array, high: Array) -> tuple[Array, Array]:
 
 def words(e: Any) -> str:
     """An expression as it is named to users."""
-    said = str(getattr(e, "label", None) or e)
+    said = " ".join(str(getattr(e, "label", None) or e).split())
     return f"`{said if len(said) <= 60 else type(e).__name__ + '(...)'}`"
 
 

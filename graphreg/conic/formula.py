@@ -23,6 +23,7 @@ from . import programme, verify
 from .affine import Map, NotFollowedError, follow, words
 from .atoms import exactly_stored
 from .canonical import Canonical
+from .certificate import PROVED
 from .exact import Off, off
 from .programme import Programme, Sparse, System
 from .steps import near
@@ -37,12 +38,12 @@ class Said(NamedTuple):
     upper: float
     most: float
     scope: str
+    found: Reached | None  # where the upper one is reached
 
 
 SWEEPS = 60  # in which the radii of pairs settle: they are triangular
 STIFF = tuple(4.0**-k for k in range(1, 18))  # shifts that are tried, of rows of length 1
-STORED = "the problem as CVXPY stores it for a conic solver"  # what a statement is about
-FORMULA = "your formula"
+FORMULA = "of your formula"
 # What CVXPY does to it, none of which computes numbers that are not followed.
 REDUCTIONS = (
     "FlipObjective EvalParams Dcp2Cone CvxAttr2Constr ExactCone2Cone EliminateZeroSized ConeMatrixStuffing CLARABEL"
@@ -243,6 +244,7 @@ def _paid(a: Array, b: Array) -> float:
 def said(stored: Canonical, known: Known) -> Said:
     """What is proved of the user's formula; where that is not enough, what is proved of what is stored."""
     from cvxpy.reductions.dcp2cone.canonicalizers import CANON_METHODS
+    from cvxpy.transforms.partial_optimize import PartialProblem
 
     lower, upper, found = known.lower, known.upper, known.evidence.get("primal")
     strange = [name for name in (type(r).__name__ for r in stored.chain.reductions) if name not in REDUCTIONS.split()]
@@ -254,17 +256,18 @@ def said(stored: Canonical, known: Known) -> Said:
         if not o.none():
             lower, upper, found = _Rounded(stored.programme, o, known.curvature).bounds(known)
     except NotFollowedError as unknown:
-        return Said(known.lower, known.upper, np.inf, f"{STORED}: {unknown} is not followed")
+        return Said(known.lower, known.upper, np.inf, f"{PROVED}: {unknown} is not followed", found)
     except RefusedError as refused:
-        return Said(known.lower, known.upper, np.inf, f"{STORED}: some of its numbers are rounded, {refused}")
+        return Said(known.lower, known.upper, np.inf, f"{PROVED}: some of its numbers are rounded, {refused}", found)
     own = [e for part in (stored.problem.objective, *stored.problem.constraints) for e in _atoms(part)]
     kept = {id(e.original_expression) for e in _atoms(objective) if type(e).__name__ == "SymbolicQuadForm"}
-    changed = [words(e) for e in own if type(e) in CANON_METHODS and not (exactly_stored(e) and _kept(e, kept))]
+    stored_so = [*CANON_METHODS, PartialProblem]
+    changed = [words(e) for e in own if type(e) in stored_so and not (exactly_stored(e) and _kept(e, kept))]
     if changed:
-        return Said(lower, upper, np.inf, f"{FORMULA} but for {_named(changed)}, as CVXPY stores it")
+        return Said(lower, upper, np.inf, f"{FORMULA} but for {_named(changed)}, as CVXPY stores it", found)
     most, by_cones = _value(stored, found) if found is not None else (np.inf, [])
     more = f"; at the point CVXPY's cones stand for {_named(by_cones)}"
-    return Said(lower, upper, most, FORMULA + (more if by_cones else ""))
+    return Said(lower, upper, most, FORMULA + (more if by_cones else ""), found)
 
 
 def _kept(e: Any, kept: set[int]) -> bool:
@@ -280,7 +283,7 @@ def _atoms(e: Any) -> Iterator[Any]:
     """An expression, or a constraint, and those in it, as far as they are not constant."""
     if not getattr(e, "is_constant", bool)():
         yield e
-        for arg in e.args:
+        for arg in e.args if type(e).__name__ != "PartialProblem" else ():
             yield from _atoms(arg)
 
 

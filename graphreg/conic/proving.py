@@ -202,8 +202,8 @@ def _told(stored: Canonical, known: Known, reported: float | None) -> ConicCerti
     finite = np.isfinite(known.lower), np.isfinite(known.upper)
     status = known.status or ("certified" if all(finite) else "one side only" if any(finite) else "refused")
     point = dict[str, Array]()
-    if "primal" in known.evidence:
-        found = known.evidence["primal"].proposal
+    if about.found is not None:
+        found = about.found.proposal
         point = stored.point((found.high + found.low)[: len(stored.programme.q)])
     message = _message(stored, known)
     return ConicCertificate(
@@ -217,7 +217,7 @@ def _told(stored: Canonical, known: Known, reported: float | None) -> ConicCerti
         stored.offset,
         stored.sign,
         known.evidence,
-        f"of {about.scope}",
+        about.scope,
     )
 
 

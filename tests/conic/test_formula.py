@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from conic_cases import planted
+from cvxpy.transforms.partial_optimize import partial_optimize
 
 import graphreg as gr
 from graphreg.certificate import Pair, RefusedError
@@ -375,6 +376,30 @@ def test_the_value_at_the_point_is_that_of_the_users_expression():
     value, by_cones = formula._value(stored, found.evidence["primal"])
     assert by_cones == []
     assert abs(value - objective.value) <= 1e-12
+
+
+def test_parts_of_cvxpy_that_are_not_followed_are_no_obstacle():
+    x, y = cp.Variable(2, name="x"), cp.Variable(2, name="y")
+    inner = cp.Problem(cp.Minimize(cp.sum_squares(x - y) + cp.norm1(x)), [x >= 0.3])
+    part = partial_optimize(inner, [x], [y])
+    smoothed = cp.norm1(cp.convolve([0.1, 0.2, 0.3], y))
+    cases = {
+        "but for `PartialProblem(": cp.Problem(cp.Minimize(part + cp.sum(y)), [y >= -1]),
+        "`convolve([0.1 0.2 0.3], y)` is not followed": cp.Problem(
+            cp.Minimize(cp.norm1(cp.convolve([0.1, 0.2, 0.3], y)))
+        ),
+        "stand for `sum_largest(y, 1.5": cp.Problem(cp.Minimize(cp.sum_largest(y, 1.5)), [y >= [1, 2]]),
+    }
+    for scope, problem in cases.items():
+        found = gr.certify(problem)
+        assert found.status == "certified"
+        assert scope in found.scope, found.scope
+
+
+def test_what_is_about_is_said_without_a_gap_too():
+    x = cp.Variable(name="x")
+    found = gr.certify(cp.Problem(cp.Minimize(x), [0.1 * x / 3 >= 2, x <= 1]))
+    assert str(found) == "infeasible\n  of your formula"
 
 
 def test_only_inequalities_are_compared_with_zero():
