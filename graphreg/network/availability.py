@@ -164,14 +164,6 @@ class TakesAvailability:
         """What is known before the first round; None where all are always there."""
         return None if self.away is None else self.away.begin(view)
 
-    def at_server(self, view: LocalView, t: int, presence: Presence | None) -> tuple[Array, Array, Presence | None]:
-        """The nodes that are there in round t, (n,) bool; their weights 1/p_i in a mean, (n, 1), 0 for the others; and
-        what is known after the round."""
-        if self.away is None or presence is None:
-            return np.full(view.form.n, True), np.ones((view.form.n, 1)), None
-        present, _, presence = self.away.attend(view, t, presence)
-        return present, np.where(present, self.away.inverse(presence, t), 0.0)[:, None], presence
-
 
 def per_node(form: Form, values: Any, latent: float) -> Array:
     """A number, or a mapping from the observed nodes, as an array (n,); ``latent`` at latent nodes."""

@@ -14,7 +14,7 @@ from ...oracles import without_bound, without_gradient
 from ...running import AbstractIteration, Point, Start
 from ...terms import Array
 from ._baseline import AbstractBaseline, AbstractTargetIteration
-from ._servers import ServerTopology, balanced_flows
+from ._servers import ServerTopology, balanced_flows, clients_there
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Averaging(AbstractTargetIteration[AbstractAveraging]):
 
     def step(self, state: State) -> State:
         view, topology, R = state.view, state.topology, self.options.local_steps
-        present, weight, presence = self.options.at_server(view, state.round + 1, state.presence)
+        present, weight, presence = clients_there(self.options, view, state.round + 1, state.presence)
         moves = present & (state.share > 0)
         rate = np.where(moves, state.step_size / np.where(moves, state.share, 1.0), 0.0)[:, None]  # eta / a_i
         w = state.w

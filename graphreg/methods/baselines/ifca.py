@@ -18,7 +18,7 @@ from ...running import AbstractIteration, Point, Start
 from ...terms import Array
 from ...terms.penalties import Zero
 from ._baseline import AbstractBaseline, AbstractTargetIteration
-from ._servers import ServerTopology, balanced_flows, consensus_within, server_form
+from ._servers import ServerTopology, balanced_flows, clients_there, consensus_within, server_form
 
 SETTLED = 10  # rounds without a change of any assignment, after which the starts are compared
 LONGEST = 500  # rounds, after which they are compared anyway
@@ -144,7 +144,7 @@ class _Search(AbstractTargetIteration[IFCA]):
 
     def step(self, state: State) -> State:
         view, topology, gradients, t = state.view, state.topology, state.view.gradients, state.round + 1
-        present, weight, presence = self.options.at_server(view, t, state.presence)
+        present, weight, presence = clients_there(self.options, view, t, state.presence)
         values = [[gradients.value(np.broadcast_to(w_j, view.form.shape)) for w_j in w] for w in state.models]
         cluster = np.where(present, np.argmin(values, axis=1), state.cluster)  # j_i = argmin over j of f_i(w_j)
         least = np.where(present, np.min(values, axis=1), state.least)

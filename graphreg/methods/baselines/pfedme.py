@@ -18,7 +18,7 @@ from ...running import AbstractIteration, Point, Start
 from ...terms import Array
 from ...terms.penalties import SquaredL2
 from ._baseline import AbstractBaseline, AbstractTargetIteration
-from ._servers import ServerTopology, server_form
+from ._servers import ServerTopology, clients_there, server_form
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class _Envelopes(AbstractTargetIteration[PFedMe]):
     def step(self, state: State) -> State:
         view, topology, lam, beta = state.view, state.topology, state.topology.weight[:, None], self.options.beta
         theta, w_i, memory, t = state.theta, state.model, state.memory, state.round + 1
-        present, weight, presence = self.options.at_server(view, t, state.presence)
+        present, weight, presence = clients_there(self.options, view, t, state.presence)
         for _ in range(self.options.local_steps):
             check_deadline()
             theta, memory = _personal(view, lam, theta, w_i, memory)
