@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.csgraph import dijkstra
 from ..errors import ModelError
 from ..inputs import components_of
 from ..plots import Shape, shapes_of
@@ -189,7 +190,6 @@ def _component(n: int, ends: Array) -> Array:
     """A connected graph in the unit square: the sum over pairs of (|x_i - x_j| - hops)^2 / hops^2 is made small by
     majorisation (Gansner, Koren, North 2004), from the multidimensional scaling of the pivots' distances."""
     import scipy.sparse as sp
-    from scipy.sparse.csgraph import dijkstra
     from scipy.sparse.linalg import splu
 
     if n == 1:

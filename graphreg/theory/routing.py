@@ -19,7 +19,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from scipy.sparse import csr_array
 
+from ..base.csgraph import breadth_first_order, dijkstra, maximum_flow
 from ..terms import Array
 
 NEAR = 32  # nodes that are gathered around a sink
@@ -72,9 +74,6 @@ class CutGraph:
         """The answer to whether the demands can be routed to the sink (``strictly``: one unit more at every node, so
         that demand(A) < cut(A) for every nonempty A without the sink); the smallest set with the least cut(A) -
         demand(A), a mask (n,), empty where they can; and the flow from tail to head, (m,)."""
-        from scipy.sparse import csr_array
-        from scipy.sparse.csgraph import breadth_first_order, maximum_flow
-
         asked = np.minimum(np.ceil(demand * self.units) + float(strictly), self._most)
         asked[sink] = 0.0
         edges, (order, ends, start) = self._in_units, self._arcs
@@ -112,9 +111,6 @@ class CutGraph:
 
     def distances(self, i: int) -> Array:
         """The number of edges to every node, (n,)."""
-        from scipy.sparse import csr_array
-        from scipy.sparse.csgraph import dijkstra
-
         ends = (np.ones(len(self.tail)), (self.tail, self.head))
         graph = csr_array(ends, shape=(self.n, self.n))
         return dijkstra(graph, directed=False, unweighted=True, indices=int(i))
