@@ -495,3 +495,17 @@ def test_no_point_and_no_bound_are_proved_of_all_corners():
         known = proving.proved(p, canonical.helped(p), 1e-9)  # y <= x, x >= 0: it falls along (1, 1) by gap
         assert known.status == "unbounded"
         assert formula._Rounded(p, off, known.curvature).none("descent", known.evidence["descent"]) == held
+
+
+def test_each_kind_of_number_that_is_off_counts():
+    blocks = (Block("nonneg", slice(0, 2)),)
+    p, _ = rounded(None, [1.0], [[1.0], [-3.0]], [1.0, -3.0 - 1e-6], blocks, OFF)
+    known = proving.proved(p, canonical.helped(p), 1e-9)
+    for b, A in ((OFF, 0.0), (0.0, OFF)):
+        work = formula._Rounded(p, exact.Off(0 * p.P, 0 * p.q, A * abs(p.A), b * abs(p.b), 0.0), known.curvature)
+        assert not work.none("contradiction", known.evidence["contradiction"])
+    p, _ = rounded(None, [1.0 - 1e-6, -1.0], [[-1.0, 1.0], [-1.0, 0.0]], [0.0, 0.0], blocks, OFF)
+    known = proving.proved(p, canonical.helped(p), 1e-9)
+    for q, A in ((OFF, 0.0), (0.0, OFF)):
+        work = formula._Rounded(p, exact.Off(0 * p.P, q * abs(p.q), A * abs(p.A), 0 * p.b, 0.0), known.curvature)
+        assert not work.none("descent", known.evidence["descent"])
