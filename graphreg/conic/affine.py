@@ -76,7 +76,7 @@ class Map:
 def constant(value: Any, error: Any = 0.0) -> Map:
     """Numbers, known up to an error."""
     if sp.issparse(value):
-        M = sp.coo_array(value)
+        M: Any = sp.coo_array(value)
         row = M.row + M.shape[0] * M.col.astype(int)
         return Map(M.shape, row, np.full(len(row), ONE), M.data.astype(float), np.zeros(len(row)))
     value = np.asarray(value, float)

@@ -27,6 +27,11 @@ def _wide(low: Array, high: Array) -> Interval:
     return np.nextafter(low, -np.inf), np.nextafter(high, np.inf)
 
 
+def _is(x: Any) -> Interval:
+    """A number, or numbers, that are known exactly."""
+    return np.asarray(x, float), np.asarray(x, float)
+
+
 def _plus(x: Interval, y: Interval) -> Interval:
     return _wide(x[0] + y[0], x[1] + y[1])
 
@@ -102,10 +107,10 @@ def _power(x: Interval, p: Fraction) -> Interval:
 
 
 def _scaled(x: Interval, p: Fraction) -> Interval:
-    top, below = np.float64(p.numerator), np.float64(p.denominator)
-    if Fraction(float(top)) != p.numerator or Fraction(float(below)) != p.denominator:
+    top, below = float(p.numerator), float(p.denominator)
+    if Fraction(top) != p.numerator or Fraction(below) != p.denominator:
         raise ValueError
-    return _over(_times(x, (top, top)), (below, below))
+    return _over(_times(x, _is(top)), _is(below))
 
 
 def _entropy(x: Interval) -> Interval:
@@ -114,29 +119,28 @@ def _entropy(x: Interval) -> Interval:
         raise ValueError
     ends = list[Interval]()
     for a in x:
-        low, high = _minus(_times((a, a), _log((np.where(a > 0.0, a, 1.0),) * 2)))
+        low, high = _minus(_times(_is(a), _log(_is(np.where(a > 0.0, a, 1.0)))))
         ends.append((np.where(a == 0.0, 0.0, low), np.where(a == 0.0, 0.0, high)))
     top = np.maximum(ends[0][1], ends[1][1])
     return np.minimum(ends[0][0], ends[1][0]), np.where((x[0] < PEAK) & (x[1] > 0.3678), np.maximum(top, PEAK), top)
 
 
 def _softplus(x: Interval) -> Interval:
-    one = (np.float64(1.0),) * 2
-    ends = [_plus((np.maximum(a, 0.0),) * 2, _log(_plus(one, _exp((-np.abs(a),) * 2)))) for a in x]
+    ends = [_plus(_is(np.maximum(a, 0.0)), _log(_plus(_is(1.0), _exp(_is(-np.abs(a)))))) for a in x]
     return ends[0][0], ends[1][1]
 
 
 def _log_sum_exp(x: Interval, axis: Any) -> Interval:
     top = x[1].max(axis=axis, keepdims=True)
-    found = _log(_sum(_exp(_plus(x, (-top, -top))), axis))
-    return _plus(found, (top.reshape(found[0].shape),) * 2)
+    found = _log(_sum(_exp(_plus(x, _is(-top))), axis))
+    return _plus(found, _is(top.reshape(found[0].shape)))
 
 
 def _huber(x: Interval, M: float) -> Interval:
     """x^2 up to M, and 2 M |x| - M^2 from there on."""
     ends = list[Interval]()
     for a in _abs(x):
-        inner, tail, off = _square((a, a)), 2 * M * a - M * M, 4 * EPS * (2 * M * a + M * M)
+        inner, tail, off = _square(_is(a)), 2 * M * a - M * M, 4 * EPS * (2 * M * a + M * M)
         ends.append((np.where(a <= M, inner[0], tail - off), np.where(a <= M, inner[1], tail + off)))
     return ends[0][0], ends[1][1]
 
@@ -157,7 +161,7 @@ def _form(x: Interval, P: Any) -> Interval:
     middle = (x[0] + x[1]) / 2.0
     radius = upwards(np.maximum(x[1] - middle, middle - x[0]), 2)
     value, off = quadratic(S, Pair(middle.ravel(), 0.0 * middle.ravel(), radius.ravel()))
-    return _wide(np.float64(2.0 * (value - off)), np.float64(2.0 * (value + off)))
+    return _wide(np.asarray(2.0 * (value - off)), np.asarray(2.0 * (value + off)))
 
 
 def _mean(e: Any, x: Interval) -> Interval:
@@ -166,7 +170,7 @@ def _mean(e: Any, x: Interval) -> Interval:
     if e.axis is not None or p.size != x[0].size:
         raise ValueError
     logs = _log((x[0].ravel(order="F"), x[1].ravel(order="F")))
-    return _exp(_scaled(_sum(_times(logs, (p, p))), 1 / sum(map(Fraction, p.tolist()))))
+    return _exp(_scaled(_sum(_times(logs, _is(p))), 1 / sum(map(Fraction, p.tolist()), Fraction(0))))
 
 
 def _exponent(e: Any) -> Fraction:
@@ -186,7 +190,7 @@ ATOMS: dict[str, Atom] = {
     "huber": lambda e, x, *_: _huber(x, float(e.M.value)),
     "exp": lambda _, x: _exp(x),
     "log": lambda _, x: _log(x),
-    "log1p": lambda _, x: _log(_plus(x, (np.float64(1.0),) * 2)),
+    "log1p": lambda _, x: _log(_plus(x, _is(1.0))),
     "entr": lambda _, x: _entropy(x),
     "rel_entr": lambda _, x, y: _relative(x, y),
     "kl_div": lambda _, x, y: _plus(_relative(x, y), _plus(y, _minus(x))),
