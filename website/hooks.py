@@ -63,6 +63,11 @@ KINDS = {"losses": "loss", "penalties": "penalty", "methods": "method"}
 ROOMS = ("theory", "inference", "plots", "testing", "datasets", "sklearn", "neural", "errors")
 
 
+# What a page counts for in a search, by the part of the navigation that it stands in: first come the pages for users,
+# last the names of the reference, which are found by their titles all the same.
+FOR_USERS, ELSE = 8.0, 0.02
+BOOSTS = {"Details": 1.0, "For developers": 0.1}
+
 # By this script the search works in pages that are opened from the disk.
 ELSEWHERE, WORKER = "https://unpkg.com/iframe-worker/shim", "assets/iframe-worker.js"
 
@@ -144,7 +149,9 @@ def on_post_page(output: str, page: Any, config: Any) -> str:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Links out of docs/ lead to the pages of the examples; what has no page is a name."""
+    """Links out of docs/ lead to the pages of the examples; what has no page is a name. And what the page counts for in a
+    search."""
+    page.meta["search"] = {"boost": boost(page)}
     up = "../" * page.file.src_uri.count("/")
 
     def linked(found: re.Match[str]) -> str:
@@ -154,6 +161,13 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         return f"`{folder}/{rest}`"
 
     return OUTSIDE.sub(linked, markdown)
+
+
+def boost(page: Any) -> float:
+    """What a page counts for in a search."""
+    in_nav = page.next_page is not None or page.previous_page is not None
+    section = page.ancestors[-1].title if page.ancestors else None
+    return BOOSTS.get(section, ELSE) if section or not in_nav else FOR_USERS
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
