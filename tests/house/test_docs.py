@@ -21,7 +21,16 @@ RUN_BY_OTHERS = ("command-line", "model-files")  # tests/house/test_command_line
 NEEDS = {"networks": "torch"}  # modules that are not installed everywhere
 # Pages that take seconds; the functions that they show have tests of their own, and `make tutorials` runs them too.
 SLOW = (
-    *("adding-a-loss", "auditing", "from-scikit-learn", "own-terms", "pictures", "printed-variants", "reports", "teach"),
+    *(
+        "adding-a-loss",
+        "auditing",
+        "from-scikit-learn",
+        "own-terms",
+        "pictures",
+        "printed-variants",
+        "reports",
+        "teach",
+    ),
     *("counties", "federated", "verify-an-algorithm"),  # tutorials
 )
 PAGES = sorted(page.stem for page in DOCS.glob("*.md") if "```python" in page.read_text(encoding="utf-8"))
