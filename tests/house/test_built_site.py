@@ -1,5 +1,5 @@
-"""The site that `make docs` builds, beside its sources: nothing of them is lost, nothing of Markdown is left over, links and
-pictures lead somewhere; and, in a browser without a network, pages fit and the search finds first what users look for."""
+"""The site that `make docs` builds, beside its sources: nothing of them is lost, nothing of Markdown is left over, links
+and pictures lead somewhere; and, in a browser without a network, pages fit and the search finds first what users seek."""
 
 from __future__ import annotations
 
@@ -20,20 +20,7 @@ import graphreg as gr
 
 SITE = ROOT / "out" / "site"
 BROWSER = next((found for found in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if found), None)
-ALONE = {
-    "area",
-    "base",
-    "br",
-    "col",
-    "hr",
-    "img",
-    "input",
-    "link",
-    "meta",
-    "path",
-    "source",
-    "wbr",
-}  # tags without an end
+ALONE = set("area base br col hr img input link meta path source wbr".split())  # tags without an end
 
 pytestmark = [
     pytest.mark.whole,
@@ -115,9 +102,12 @@ def test_bars_in_code_have_no_backslash():
 
 
 # ---- what is lost ----------------------------------------------------------------------------------------------------
-DROPPED = re.compile(  # of a source: comments, formulas, where links lead, languages of fences, numbers of lists
-    r"<!--.*?-->|\$\$.*?\$\$|(?<![\w$])\$(?:[^$\n]|\n(?!\n))+\$(?!\w)|(?<=\])\([^)\s]*(?:\([^)]*\))?\)|<[^>\n]+>|^```.*$|^\|[-| ]+\|$|^ *\d+\. ",
-    re.M | re.S,
+DROPPED = (
+    re.compile(  # of a source: comments, formulas, where links lead, tags, fences, rules of tables, numbers of lists
+        r"<!--.*?-->|\$\$.*?\$\$|(?<![\w$])\$(?:[^$\n]|\n(?!\n))+\$(?!\w)|(?<=\])\([^)\s]*(?:\([^)]*\))?\)|<[^>\n]+>"
+        r"|^```.*$|^\|[-| ]+\|$|^ *\d+\. ",
+        re.M | re.S,
+    )
 )
 PICTURE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
 CODE = re.compile(r"^```[^\n]*\n.*?^```$|`[^`\n]+`", re.M | re.S)
@@ -229,7 +219,7 @@ const look = async (page, width) => {
   if (root.scrollWidth > root.clientWidth) out.push(`${page} at ${width} is ${root.scrollWidth} wide`);
   if (width > 1000 && PAGES_FOR_USERS.includes(page))
     for (const code of root.querySelectorAll(".md-content pre > code"))
-      if (code.scrollWidth > code.clientWidth + 100) out.push(`${page} at ${width} cuts ${code.textContent.slice(0, 60)}`);
+      if (code.scrollWidth > code.clientWidth + 100) out.push(`${page} cuts ${code.textContent.slice(0, 60)}`);
   for (const picture of root.querySelectorAll(".md-content img"))
     if (!picture.naturalWidth) out.push(`${page} does not show ${picture.src}`);
   frame.remove();
