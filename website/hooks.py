@@ -149,8 +149,8 @@ def on_post_page(output: str, page: Any, config: Any) -> str:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Links out of docs/ lead to the pages of the examples; what has no page is a name. And what the page counts for in a
-    search."""
+    """Links out of docs/ lead to the pages of the examples, and what has no page is a name. The page is told what it
+    counts for in a search."""
     page.meta["search"] = {"boost": boost(page)}
     up = "../" * page.file.src_uri.count("/")
 

@@ -1,5 +1,5 @@
-"""The site that `make docs` builds, beside its sources: nothing of them is lost, nothing of Markdown is left over, links
-and pictures lead somewhere; and, in a browser without a network, pages fit and the search finds first what users seek."""
+"""The site that `make docs` builds: nothing of its sources is lost, nothing of Markdown is left over, links and
+pictures lead somewhere; and, in a browser without a network, pages fit, and the search finds first what users seek."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import graphreg as gr
 
 SITE = ROOT / "out" / "site"
 BROWSER = next((found for found in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if found), None)
-ALONE = set("area base br col hr img input link meta path source wbr".split())  # tags without an end
+WITHOUT_END = ("area", "base", "br", "col", "hr", "img", "input", "link", "meta", "path", "source", "wbr")  # tags
 
 pytestmark = [
     pytest.mark.whole,
@@ -43,7 +43,7 @@ class Page(HTMLParser):
         self.anchors |= {known[name] for name in ("id", "name") if known.get(name)}
         self.links += [known["href"]] if tag == "a" and known.get("href") else []
         self.pictures += [known["src"]] if tag == "img" else []
-        if tag not in ALONE:
+        if tag not in WITHOUT_END:
             self.open.append(tag)
 
     def handle_endtag(self, tag):
