@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
 FORMULA = re.compile(r'<(span|div) class="arithmatex">(.*?)</\1>', re.S)
 CELL = re.compile(r"<td[ >].*?</td>", re.S)
-OUTSIDE = re.compile(r"\[([^\]]*)\]\((?:\.\./)+(examples|benchmarks)(?:/([\w./-]*))?\)")
+OUTSIDE = re.compile(r"\[([^\]]*)\]\((?:\.\./)+(examples|benchmarks|papers)(?:/([\w./-]*))?\)")
 
 REFERENCE: dict[str, tuple[str, list[str]]] = {
     "problem": (

@@ -37,7 +37,7 @@ def test_claims_are_listed_without_being_computed(out):
     assert "not run" in text
     assert "2 claims" in text
     assert text.endswith(
-        "`python -m papers run` computes what is not run; what a run found is in docs/papers-results.md\n"
+        "`python -m papers run` computes what is not run; what a run found is in papers/results.md\n"
     )
 
 
