@@ -73,10 +73,11 @@ therefore at least as accurate as it is drawn; in the grey zone nothing can be t
 
 For each solver the fastest of its settings that gets there; where none does, its most accurate ("ratio > ..."). For
 graphreg the accuracy has to be *certified*, and certificates are in its time; the others are judged by the lower bound
-that graphreg found. "ratio" is to `solve()`, the default method, whose own methods stand in the first table; "checks" is
-the share of its time that went into screens, certificates and polishes. Problems are built outside of these times
-(CVXPY's compilation is inside: it is part of `solve`; so is the set-up of solvers that are given matrices). A solver that takes less than ten seconds is run twice
-in its process, and the second time counts: "first s" is the first, in which kernels may have been compiled.
+that graphreg found. "ratio" is to `solve()`, the default method, whose own methods stand in the first table; "checks"
+is the share of its time that went into screens, certificates and polishes. Problems are built outside of these times
+(CVXPY's compilation is inside: it is part of `solve`; so is the set-up of solvers that are given matrices). A solver
+that takes less than ten seconds is run twice in its process, and the second time counts: "first s" is the first, in
+which kernels may have been compiled.
 
 {table}
 

@@ -158,7 +158,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         text, folder, rest = found.group(1), found.group(2), found.group(3) or ""
         if folder == "examples":
             return f"[{text}]({up}examples/{Path(rest).stem or 'index'}.md)"
-        return f"`{folder}/{rest}`"
+        name = f"`{folder}/{rest}`"
+        return name if text in name else f"{text} ({name})"
 
     return OUTSIDE.sub(linked, markdown)
 
