@@ -167,7 +167,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 def boost(page: Any) -> float:
     """What a page counts for in a search."""
     in_nav = page.next_page is not None or page.previous_page is not None
-    section = page.ancestors[-1].title if page.ancestors else None
+    section = str(page.ancestors[-1].title) if page.ancestors else ""
     return BOOSTS.get(section, ELSE) if section or not in_nav else FOR_USERS
 
 
