@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import graphreg as gr
-from graphreg.errors import DataError, GraphError, ModelError
+from graphreg.errors import DataError, GraphError, ModelError, TermError
 
 HOW = {"target": "y", "node": "region", "folds": 2, "strengths": [1.0]}
 
@@ -109,7 +109,7 @@ def test_names_that_are_none(frame, edges, tmp_path, change, said):
 def test_files_of_edges(frame, tmp_path):
     table, path = write(frame, tmp_path), tmp_path / "edges.csv"
     path.write_text("a,b,weight\n101,102,2\n102,101,1\n102,103,0.5\n")
-    with pytest.raises(GraphError, match=r"'102' - '101' appears twice|'101' - '102' appears twice"):
+    with pytest.raises(GraphError, match=r"edges\.csv has edges that stand several times, again in line 3; use rep"):
         gr.fit(table, path, **HOW)
     found = gr.fit(table, path, repeated="sum", **HOW)
     assert found.graph.weight.tolist() == [3.0, 0.5]
@@ -125,6 +125,12 @@ def test_files_of_edges(frame, tmp_path):
         gr.fit(table, path, **HOW)
     with pytest.raises(DataError, match="there is no file"):
         gr.fit(table, tmp_path / "none.csv", **HOW)
+
+
+def test_a_loss_that_is_none_is_said_before_the_table_is_read(frame):
+    frame["age"] = np.nan
+    with pytest.raises(TermError, match="did you mean 'PoissonLoss'"):
+        gr.fit(frame, [(101, 102), (102, 103)], loss="PoisonLoss", **HOW)
 
 
 def test_nothing_to_learn(frame):
