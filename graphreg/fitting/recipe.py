@@ -130,7 +130,6 @@ def fit(  # noqa: PLR0913
     """
     for value, name, known in ((missing, "missing", RULES), (ids, "ids", IDS), (repeated, "repeated", REPEATED)):
         checks.one_of(*known)(value, name)
-    loss = named("loss", loss)
     text_ids = ids == "text" or isinstance(table, (str, Path)) or isinstance(graph, (str, Path))
     rows = read(table, Columns(node, target, features, weights), missing, text_ids)
     rows = coded(rows) if loss is None else rows
@@ -220,6 +219,7 @@ def _joined(rows: UsedRows, graph: gr.Graph) -> tuple[gr.Graph, list[str]]:
 
 def _family(rows: UsedRows, asked: Any) -> Family:
     """The loss that was asked for, or that of the target."""
+    asked = named("loss", asked)
     if isinstance(asked, type):
         return _of(asked.__name__, "as asked for")
     return _of_target(rows) if asked is None else Family(asked, "a loss of yours", "as asked for")

@@ -45,7 +45,7 @@ def test_it_is_the_same_as_in_python(folder):
     [
         ((), "'age' is missing in lines 5, 32; use --missing drop or --missing mean"),
         (("--target", "visit"), "visits.csv has no column 'visit'; did you mean 'visits'?"),
-        (("--loss", "PoisonLoss"), "did you mean 'PoissonLoss'"),
+        (("--missing", "drop", "--loss", "PoisonLoss"), "did you mean 'PoissonLoss'"),
         (("--missing", "drop", "--edge-weight", "km"), "named by --edge-weight"),
     ],
 )

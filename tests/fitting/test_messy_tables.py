@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import graphreg as gr
-from graphreg.errors import DataError, GraphError, ModelError, TermError
+from graphreg.errors import DataError, GraphError, ModelError
 
 HOW = {"target": "y", "node": "region", "folds": 2, "strengths": [1.0]}
 
@@ -125,12 +125,6 @@ def test_files_of_edges(frame, tmp_path):
         gr.fit(table, path, **HOW)
     with pytest.raises(DataError, match="there is no file"):
         gr.fit(table, tmp_path / "none.csv", **HOW)
-
-
-def test_a_loss_that_is_none_is_said_before_the_table_is_read(frame):
-    frame["age"] = np.nan
-    with pytest.raises(TermError, match="did you mean 'PoissonLoss'"):
-        gr.fit(frame, [(101, 102), (102, 103)], loss="PoisonLoss", **HOW)
 
 
 def test_nothing_to_learn(frame):
