@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
+from ..errors import GraphregError
 from . import exits
 from .outputs import Outputs, with_outputs
 from .program import FILE, SECONDS, choice, gap_option, main
@@ -41,7 +45,8 @@ def fit(
     import graphreg as gr
 
     names = None if features is None else [name.strip() for name in features.split(",")]
-    found = gr.fit(table, edges, features=names, gap=gap or 1e-6, progress=to.progress, **asked)
+    with said_as_options():
+        found = gr.fit(table, edges, features=names, gap=gap or 1e-6, progress=to.progress, **asked)
     with exits.finishing():
         document = {
             "strength": found.strength,
@@ -53,3 +58,15 @@ def fit(
         }
         to.deliver(found, found.table().reset_index(), document, found.plot, text=found.code() if code else "")
     return exits.of_status(found.solution.status)
+
+
+@contextmanager
+def said_as_options() -> Iterator[None]:
+    """Remedies of errors as they are typed here: --missing drop for missing="drop"."""
+    try:
+        yield
+    except GraphregError as error:
+        typed = re.sub(r'\b(missing|repeated)="(\w+)"', r"--\1 \2", str(error))
+        typed = typed.replace("features=[...]", "--features A,B,...").replace("edge_weight=", "--edge-weight")
+        error.args = (typed,)
+        raise

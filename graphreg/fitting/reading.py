@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base.display import Brief
 from ..base.messages import near, shown
-from ..errors import DataError
+from ..errors import DataError, GraphError
 from ..inputs import Graph, as_narwhals, is_frame, is_missing, names_of, plain_label
 
 if TYPE_CHECKING:
@@ -256,6 +256,10 @@ def _of_file(path: Path, repeated: str, weight: Hashable | None) -> tuple[Graph,
     if (lines := np.flatnonzero(bad.to_numpy())).size:
         raise DataError(f"{path.name} has a missing end, or a weight that is no number, in {_lines(lines, 2)}")
     pairs = list(zip(*(as_text(frame[end]) for end in ends), strict=True))
+    again = pd.Series([(min(pair), max(pair)) for pair in pairs]).duplicated().to_numpy()
+    if repeated == "error" and again.any():
+        lines = _lines(np.flatnonzero(again), 2)
+        raise GraphError(f'{path.name} has edges that stand several times, again in {lines}; use repeated="sum"')
     unused = ", ".join(repr(name) for name in frame.columns[2:] if name != weight)
     remarks = [f"{path.name}: {unused} not used; edge_weight= takes a column for weights"] if unused else []
     return Graph.from_edges(pairs, values.to_numpy(), repeated=repeated), remarks

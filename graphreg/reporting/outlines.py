@@ -190,7 +190,6 @@ def _component(n: int, ends: Array) -> Array:
     """A connected graph in the unit square: the sum over pairs of (|x_i - x_j| - hops)^2 / hops^2 is made small by
     majorisation (Gansner, Koren, North 2004), from the multidimensional scaling of the pivots' distances."""
     import scipy.sparse as sp
-    from scipy.sparse.linalg import splu
 
     if n == 1:
         return np.full((1, 2), 0.5)
@@ -215,18 +214,27 @@ def _component(n: int, ends: Array) -> Array:
         at = np.flatnonzero(node[1:] == node[:-1])
         i, j = np.concatenate([i, ends[:, 0], other[at]]), np.concatenate([j, ends[:, 1], other[at + 1]])
         apart = np.concatenate([apart, np.ones(len(ends)), np.full(len(at), 2.0)])
+    place = _majorised(place, i, j, apart)
+    place = place - place.mean(axis=0)
+    place = place @ np.linalg.svd(place, full_matrices=False)[2].T  # along its principal axes
+    return (place - place.min(axis=0)) / max(float(np.ptp(place, axis=0).max()), 1e-300)
+
+
+def _majorised(place: Array, i: Array, j: Array, apart: Array) -> Array:
+    """Places (n, 2) whose pairs (i, j) are about as far apart as they should be."""
+    import scipy.sparse as sp
+    from scipy.sparse.linalg import splu
+
     pairs = np.arange(len(i))
     signs, rows = np.repeat([1.0, -1.0], len(i)), np.concatenate([pairs, pairs])
-    difference = sp.csr_array((signs, (rows, np.concatenate([i, j]))), shape=(len(i), n))
+    difference = sp.csr_array((signs, (rows, np.concatenate([i, j]))), shape=(len(i), len(place)))
     weighted = sp.csr_array(difference[:, 1:].T @ sp.diags_array(apart**-2.0))
     system = splu(sp.csc_array(weighted @ difference[:, 1:]))
     for _ in range(ROUNDS):
         between = difference @ place
         length = np.maximum(np.hypot(*between.T), 1e-9)
         place = np.vstack([np.zeros(2), system.solve(weighted @ ((apart / length)[:, None] * between))])
-    place = place - place.mean(axis=0)
-    place = place @ np.linalg.svd(place, full_matrices=False)[2].T  # along its principal axes
-    return (place - place.min(axis=0)) / max(float(np.ptp(place, axis=0).max()), 1e-300)
+    return place
 
 
 def fitted(place: Array) -> tuple[Array, int]:

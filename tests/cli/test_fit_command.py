@@ -1,0 +1,72 @@
+"""``graphreg fit``: the answer of `gr.fit`, from files; errors speak of options, and Ctrl-C ends it in one line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from cli_cases import run
+
+import graphreg as gr
+
+ASKED = ("--target", "visits", "--node", "clinic", "--folds", "2")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Visits to five clinics, the last of which no edge reaches, and some ages are missing."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"clinic": np.repeat([f"St. {x}" for x in "ABCDE"], 8), "age": rng.normal(50, 9, 40).round()})
+    frame["visits"] = (0.3 * frame["age"] + rng.normal(0, 2, 40)).round(2)
+    frame.loc[[3, 30], "age"] = np.nan
+    frame.to_csv(tmp_path / "visits.csv", index=False)
+    (tmp_path / "edges.csv").write_text("a,b\n" + "".join(f"St. {a},St. {b}\n" for a, b in ("AB", "BC", "CD")))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_it_is_the_same_as_in_python(folder):
+    done = run("fit", "visits.csv", "edges.csv", *ASKED, "--missing", "mean", "--csv", "coefficients.csv")
+    assert done.exit_code == 0, done.output
+    assert "1 node of the table not in the graph, fitted alone: 'St. E'" in done.output
+    found = gr.fit("visits.csv", "edges.csv", target="visits", node="clinic", folds=2, missing="mean")
+    written = pd.read_csv("coefficients.csv", index_col="node")
+    assert list(written) == list(found.table())
+    assert list(written.index) == list(found.table().index)
+    np.testing.assert_allclose(written, found.table(), rtol=1e-12)
+    rows = pd.read_csv("visits.csv").assign(age=lambda rows: rows["age"].fillna(rows["age"].mean()))
+    own = written.loc[rows["clinic"]].reset_index(drop=True)
+    by_hand = own["intercept"] + own["age"] * rows["age"]
+    np.testing.assert_allclose(found.predict("visits.csv"), by_hand, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "'age' is missing in lines 5, 32; use --missing drop or --missing mean"),
+        (("--target", "visit"), "visits.csv has no column 'visit'; did you mean 'visits'?"),
+        (("--missing", "drop", "--loss", "PoisonLoss"), "did you mean 'PoissonLoss'"),
+        (("--missing", "drop", "--edge-weight", "km"), "named by --edge-weight"),
+    ],
+)
+def test_errors_speak_of_options(folder, options, said):
+    done = run("fit", "visits.csv", "edges.csv", *ASKED, *options)
+    assert done.exit_code in (2, 3)
+    assert done.output.startswith("Error: ")
+    assert said in done.output
+
+
+def test_edges_that_repeat_are_named_by_their_lines(folder):
+    with open("edges.csv", "a") as file:
+        file.write("St. C,St. B\n")
+    done = run("fit", "visits.csv", "edges.csv", *ASKED, "--missing", "drop")
+    assert "edges.csv has edges that stand several times, again in line 5; use --repeated sum" in done.output
+
+
+def test_ctrl_c_ends_it_in_one_line(folder, monkeypatch):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gr, "cross_validate", interrupted)
+    done = run("fit", "visits.csv", "edges.csv", *ASKED, "--missing", "drop")
+    assert (done.exit_code, done.output.strip()) == (130, "Interrupted.")
