@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,48 +16,63 @@ from qdldl import Solver
 from ..certificate import RefusedError
 from ..terms import Array
 from .cones import held, inward, projected, scaling
-from .programme import Sparse, System
-from .verify import LEAST, Factor, Proposal, Reached, floor, reach, residual, squared
+from .canonical import Answer
+from .programme import Programme, Sparse, System, optimum
+from .verify import LEAST, Factor, Proposal, Reached, floor, reach, residual, roundings, squared
 
 FACES = (1e-7, 1e-5, 1e-3)  # below which, of the largest entry, parts are held at 0
-TRIES = (  # how far a start is shifted inwards, and the faces on which it is held
-    (0.0, 0.0),
-    *((0.0, face) for face in FACES[:2]),
-    *((10.0**k, 0.0) for k in range(-10, 0)),
-    *((shift, face) for face in FACES for shift in (1e-9, 1e-7, 1e-5)),
-)
+SHIFTS = (-9, -5, -1, -7, -3)  # powers of ten by which a start is shifted inwards
 SLOW = 3  # steps that do not shorten what is left by a third, after which a start is given up
 Solve = Callable[[Array], Array] | None
 
-ROUNDS = 30  # of steps from one start
+ROUNDS = 20  # of steps from one start
 REGULAR = (1e-16, 1e-13, 1e-10)  # what is added to the equations' diagonal, of rows of length 1
 SIMPLE = 1e-3  # the least multiple of a row that is looked for where another is a sum of such
 PEELINGS = 40  # rounds in which pairs are found
 
 
 def near(system: System, start: Array, least: float = 1.0) -> Iterator[Reached]:
-    """What is proved near a point: as it is, further inside the cones, and on their coordinate faces; by how much is
-    relative to its largest entry, or ``least``."""
+    """What is proved near a point: as it is, on coordinate faces of the cones, and further inside them; by how much is
+    relative to its largest entry, or ``least``. The least shift that will do is looked for by halving."""
     y = projected(start, system.blocks)
     e = inward(system.blocks, len(y))
     inner = e != 0.0
     scale = max(least, float(np.abs(y[inner]).max(initial=0.0)))
-    for shift, face in TRIES:
+    steps, some = _Steps(system), False
+
+    def found(shift: float, face: float = 0.0) -> list[Reached]:
         zero = held(y, system.blocks, face * scale) if face else np.zeros(len(y), bool)
-        found = settled(system, np.where(zero, 0.0, y + shift * scale * e))
-        if found is None:
-            continue
+        at = settled(steps, np.where(zero, 0.0, y + shift * scale * e))
         try:
-            yield reach(system, proposal(system, found, zero))
+            return [] if at is None else [reach(system, proposal(system, at, zero))]
         except RefusedError:
-            continue
+            return []
+
+    for face in (0.0, *FACES[:2]):
+        for each in found(0.0, face):
+            some = True
+            yield each
+    low = 0
+    for k in SHIFTS:
+        each = found(10.0**k)
+        yield from each
+        if each:
+            some, low = True, max((j for j in SHIFTS[: SHIFTS.index(k)] if j < k), default=k)
+            break
+    while k - low > 1:
+        middle = (low + k) // 2
+        each = found(10.0**middle)
+        yield from each
+        low, k = (low, middle) if each else (middle, k)
+    for face, shift in () if some else product(FACES, (1e-9, 1e-7, 1e-5)):
+        yield from found(shift, face)
 
 
-def settled(system: System, y: Array) -> Array | None:
+def settled(steps: _Steps, y: Array) -> Array | None:
     """The point after steps of least length, measured by the cones (see `scaling`), until rounding is what is left."""
-    least, steps, slow = np.inf, _Steps(system), 0
+    least, slow = np.inf, 0
     for _ in range(ROUNDS):
-        T = scaling(y, system.blocks, system.dual)
+        T = scaling(y, steps.system.blocks, steps.system.dual, steps.unit)
         if T is None:
             return None
         step, inner, longest = steps.step(y, T)
@@ -72,11 +88,29 @@ def settled(system: System, y: Array) -> Array | None:
     return None
 
 
+def polished(p: Programme, answer: Answer) -> Iterator[Answer]:
+    """The point at which all equations hold that of each slack and its price the larger one leaves, as measured by the
+    units of the equations, where all cones are lines."""
+    if answer.ray or not p.in_lines:
+        return
+    system, n, k = optimum(p), len(p.q), len(p.in_cones)
+    steps = _Steps(system)
+    s, z = (p.b - p.A @ answer.x)[p.in_cones], answer.z[p.in_cones]
+    units = steps.unit[n : n + k], steps.unit[len(steps.unit) - k :]
+    sizes = [np.abs(v / u) / max(float(np.abs(v / u).max(initial=0.0)), 1e-300) for v, u in zip((s, z), units, strict=True)]
+    tight = sizes[0] < sizes[1]
+    y = np.concatenate([answer.x, np.where(tight, 0.0, s), answer.z])
+    y[len(y) - k :] = np.where(tight, z, 0.0)
+    found = settled(steps, y)
+    if found is not None:
+        yield Answer(found[:n], found[n + k :])
+
+
 class _Steps:
     """Least corrections v of M (y + T v) = c, from the quasidefinite system of [[0, B], [B', -I]], B = D M T."""
 
     def __init__(self, system: System) -> None:
-        self.system = system
+        self.system, self.unit = system, even(system.M)[1]
         self.cone = np.zeros(system.M.shape[1], int)  # the number of the cone in which an entry lies, 0 where in none
         for block in system.blocks:
             count = block.place.stop - block.place.start
@@ -204,10 +238,7 @@ def _core(M: Sparse, rows: Array, weight: Array) -> tuple[Array, Array, Array, F
             rows, C = rows[filled], C[filled]
         if not len(rows):
             return rows, np.ones(0), np.zeros(len(weight)), None, None
-        D, W = np.ones(len(rows)), np.ones(len(live))
-        for _ in range(3):  # to about 1, in rows and columns
-            W = W / _root((sp.diags_array(D) @ C @ sp.diags_array(W)).max(axis=0))
-            D = D / _root((sp.diags_array(D) @ C @ sp.diags_array(W)).max(axis=1))
+        D, W = even(C)
         B = sp.csr_array(sp.diags_array(D) @ C @ sp.diags_array(W))
         D = 2.0 ** np.round(np.log2(D / np.sqrt(np.asarray(B.multiply(B).sum(axis=1)).ravel())))
         full = np.zeros(len(weight))
@@ -218,6 +249,15 @@ def _core(M: Sparse, rows: Array, weight: Array) -> tuple[Array, Array, Array, F
             rows = rows[~bad]
             continue
         return rows, D, full, factor, solve
+
+
+def even(M: Sparse) -> tuple[Array, Array]:
+    """Scales of rows and columns that bring all entries to about 1."""
+    C, D, W = abs(M), np.ones(M.shape[0]), np.ones(M.shape[1])
+    for _ in range(3):
+        W = W / _root((sp.diags_array(D) @ C @ sp.diags_array(W)).max(axis=0))
+        D = D / _root((sp.diags_array(D) @ C @ sp.diags_array(W)).max(axis=1))
+    return D, W
 
 
 def _root(x: Any) -> Array:
@@ -241,10 +281,10 @@ def factored(S: Sparse, off: Array) -> tuple[Factor | None, Solve, Array]:
         if bad.any():
             return None, None, bad
         factor = Factor(sp.csr_array(L + sp.eye_array(n)), d, shift, order)
-        found = floor(S, off, factor)
-        if found > 0.0 or shift > 1e-6:
+        lost = float((roundings(S[order][:, order], factor.L, d, shift) + off[order]).max())
+        if 2 * lost < shift or shift > 1e-6:
             break
-        shift = 4 * (shift - found)
+        shift = 4 * lost
 
     def solve(r: Array) -> Array:
         x = np.zeros(n)
