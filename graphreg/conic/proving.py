@@ -146,7 +146,8 @@ class _Work:
 
     def close(self, bound: float, value: float) -> bool:
         """True where a bound is as close to the value at an answer, or to the other bound, as is asked for."""
-        return abs(bound - value) <= self.gap * max(1.0, abs(value)) or self.known.gap() <= self.gap or value == np.inf
+        off = 2.0 * abs(bound - value) / max(1.0, abs(bound))
+        return off <= self.gap or self.known.gap() <= self.gap or value == np.inf
 
     def above(self, x: Array, value: float) -> None:
         """An upper bound near x, where the objective has a value."""

@@ -21,7 +21,7 @@ from .programme import Programme, Sparse, System, optimum
 from .verify import LEAST, Factor, Proposal, Reached, floor, reach, residual, roundings, squared
 
 FACES = (1e-7, 1e-5, 1e-3)  # below which, of the largest entry, parts are held at 0
-SHIFTS = (-9, -5, -1, -7, -3)  # powers of ten by which a start is shifted inwards
+SHIFTS = (-9, -8, -5, -1, -7, -3)  # powers of ten by which a start is shifted inwards
 SLOW = 3  # steps that do not shorten what is left by a third, after which a start is given up
 Solve = Callable[[Array], Array] | None
 
@@ -121,10 +121,10 @@ class _Steps:
     def step(self, y: Array, T: Sparse) -> tuple[Array, float, float]:
         """T v, the length of the longest part of v that belongs to one cone, and that of the longest of all parts."""
         M, c, (m, n) = self.system.M, self.system.c, self.system.M.shape
-        B = sp.csr_array(M @ T)
-        length = np.sqrt(np.asarray(B.multiply(B).sum(axis=1)).ravel())
+        B = sp.csc_array(M @ T)
+        length = np.sqrt(np.bincount(B.indices, B.data * B.data, m))
         D = 1.0 / np.where(length > 0.0, length, 1.0)
-        B = sp.csc_array(sp.diags_array(D) @ B)
+        B.data = B.data * D[B.indices]
         solve = _least(B)
         r = residual(M, -c, -y, np.zeros(n))
         r = D * (r.high + r.low)
@@ -138,10 +138,13 @@ class _Steps:
 
 def _least(B: Sparse) -> Callable[[Array], Array]:
     """How to solve the system, with as little on its diagonal as can be: rows may follow from others."""
+    (m, n), data = B.shape, np.insert(B.data, B.indptr[1:], -1.0)
+    indices = np.concatenate([np.arange(m), np.insert(B.indices, B.indptr[1:], m + np.arange(n))])
+    starts = np.concatenate([np.arange(m), m + B.indptr + np.arange(n + 1)])
     for regular in REGULAR:
-        K = sp.block_array([[regular * sp.eye_array(B.shape[0]), B], [None, -sp.eye_array(B.shape[1])]], format="csc")
+        K = sp.csc_matrix((np.concatenate([np.full(m, regular), data]), indices, starts), shape=(m + n, m + n))
         try:
-            return Solver(sp.csc_matrix(K), upper=True).solve
+            return Solver(K, upper=True).solve
         except RuntimeError:
             continue
     return lambda r: np.full(len(r), np.nan)
@@ -189,7 +192,7 @@ def proposal(system: System, y: Array, zero: Array) -> Proposal:
     witness = tuple(_combination(M, row, core, scale, weight, solve) for row in left.tolist())
     low, C = np.zeros(N), sp.csr_array(M[core])
     blocks = [(sp.csr_array(M[i]), i, j) for i, j in zip(pairs.rows, pairs.columns, strict=True)][::-1]
-    own = [np.asarray(sp.csr_array(part[:, j]).diagonal()) for part, _, j in blocks]
+    own = [part.data[part.indices == np.repeat(j, np.diff(part.indptr))] for part, _, j in blocks]
     for _ in range(3):
         r = residual(M, -system.c, -y, -low)
         r, more = r.high + r.low, np.zeros(N)
@@ -230,39 +233,40 @@ def _free_room(system: System, y: Array) -> Array:
 
 def _core(M: Sparse, rows: Array, weight: Array) -> tuple[Array, Array, Array, Factor | None, Solve]:
     """Scales and a factor of the core; rows that follow from others, as far as floats tell, are left out."""
-    live = np.flatnonzero(weight)
     while True:
-        C = abs(sp.csr_array(M[rows][:, live]))
-        filled = np.asarray(C.sum(axis=1)).ravel() > 0.0
-        if not filled.all():
-            rows, C = rows[filled], C[filled]
+        C = sp.csr_array(M[rows])
+        C.data = C.data * weight[C.indices]
+        D, W = even(C)
+        i = np.repeat(np.arange(len(rows)), np.diff(C.indptr))
+        square = np.bincount(i, (C.data * D[i] * W[C.indices]) ** 2, len(rows))
+        if not square.all():
+            rows = rows[square > 0.0]
+            continue
         if not len(rows):
             return rows, np.ones(0), np.zeros(len(weight)), None, None
-        D, W = even(C)
-        B = sp.csr_array(sp.diags_array(D) @ C @ sp.diags_array(W))
-        D = 2.0 ** np.round(np.log2(D / np.sqrt(np.asarray(B.multiply(B).sum(axis=1)).ravel())))
-        full = np.zeros(len(weight))
-        full[live] = 2.0 ** np.round(np.log2(W))
-        B = sp.csr_array(sp.diags_array(D) @ M[rows] @ sp.diags_array(full))
-        factor, solve, bad = factored(*squared(B))
-        if bad.any():
-            rows = rows[~bad]
-            continue
-        return rows, D, full, factor, solve
+        D, W = 2.0 ** np.round(np.log2(D / np.sqrt(square))), np.where(weight > 0.0, 2.0 ** np.round(np.log2(W)), 0.0)
+        C.data = C.data * D[i] * W[C.indices]
+        factor, solve, bad = factored(*squared(C))
+        if not bad.any():
+            return rows, D, W, factor, solve
+        rows = rows[~bad]
 
 
 def even(M: Sparse) -> tuple[Array, Array]:
     """Scales of rows and columns that bring all entries to about 1."""
-    C, D, W = abs(M), np.ones(M.shape[0]), np.ones(M.shape[1])
+    i, j, size = np.repeat(np.arange(M.shape[0]), np.diff(M.indptr)), M.indices, np.abs(M.data)
+    D, W = np.ones(M.shape[0]), np.ones(M.shape[1])
     for _ in range(3):
-        W = W / _root((sp.diags_array(D) @ C @ sp.diags_array(W)).max(axis=0))
-        D = D / _root((sp.diags_array(D) @ C @ sp.diags_array(W)).max(axis=1))
+        W = W / _root(size * D[i] * W[j], j, len(W))
+        D = D / _root(size * D[i] * W[j], i, len(D))
     return D, W
 
 
-def _root(x: Any) -> Array:
-    x = np.asarray(x.todense()).ravel()
-    return np.sqrt(np.where(x > 0.0, x, 1.0))
+def _root(size: Array, at: Array, count: int) -> Array:
+    """The roots of the largest sizes at each place, 1 where there are none."""
+    most = np.zeros(count)
+    np.maximum.at(most, at, size)
+    return np.sqrt(np.where(most > 0.0, most, 1.0))
 
 
 def factored(S: Sparse, off: Array) -> tuple[Factor | None, Solve, Array]:
