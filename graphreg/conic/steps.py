@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from qdldl import Solver
+from scipy.linalg import qr
 
+from .. import verify
 from ..certificate import RefusedError
 from ..terms import Array
 from .cones import held, inward, projected, scaling
 from .canonical import Answer
 from .programme import Programme, Sparse, System, optimum
-from .verify import LEAST, Factor, Proposal, Reached, floor, reach, residual, roundings, squared
+from .verify import EXACTLY, LEAST, Factor, Proposal, Reached, excess, floor, reach, residual, roundings, squared
 
 FACES = (1e-7, 1e-5, 1e-3)  # below which, of the largest entry, parts are held at 0
 SHIFTS = (-9, -8, -5, -1, -7, -3)  # powers of ten by which a start is shifted inwards
@@ -189,7 +191,7 @@ def proposal(system: System, y: Array, zero: Array) -> Proposal:
     weight[columns] = 0.0
     core, scale, weight, factor, solve = _core(M, pairs.core, weight)
     left = np.setdiff1d(pairs.core, core)
-    witness = tuple(_combination(M, row, core, scale, weight, solve) for row in left.tolist())
+    witness = tuple(_combination(system, row, core, scale, weight, solve, ~zero) for row in left.tolist())
     low, C = np.zeros(N), sp.csr_array(M[core])
     blocks = [(sp.csr_array(M[i]), i, j) for i, j in zip(pairs.rows, pairs.columns, strict=True)][::-1]
     own = [part.data[part.indices == np.repeat(j, np.diff(part.indptr))] for part, _, j in blocks]
@@ -212,15 +214,35 @@ def proposal(system: System, y: Array, zero: Array) -> Proposal:
     return Proposal(y, low, rows, columns, radius[columns], core, scale, weight, factor, left, witness)
 
 
-def _combination(M: Sparse, row: int, core: Array, scale: Array, weight: Array, solve: Solve) -> dict[int, Fraction]:
-    """The multiples of the core's rows of which a row may be the sum; of data that people write they are simple."""
+def _combination(
+    system: System, row: int, core: Array, scale: Array, weight: Array, solve: Solve, live: Array
+) -> dict[int, Fraction]:
+    """The multiples of the core's rows of which a row may be the sum; of data that people write they are simple, and
+    of any data they are found among rational numbers where there are few."""
     if solve is None:
         return {}
-    C = sp.csr_array(M[core])
-    u = scale * solve(scale * (C @ (weight**2 * M[[row]].toarray().ravel())))
-    some = np.flatnonzero(np.abs(u) > SIMPLE / 2)
-    pairs = zip(core[some].tolist(), u[some].tolist(), strict=True)
-    return {i: Fraction(x).limit_denominator(round(1 / SIMPLE)) for i, x in pairs}
+    C, own = sp.csr_array(system.M[core]), system.M[[row]].toarray().ravel()
+    u = scale * solve(scale * (C @ (weight**2 * own)))
+    pairs = zip(core.tolist(), u.tolist(), strict=True)
+    found = {i: Fraction(x).limit_denominator(round(1 / SIMPLE)) for i, x in pairs if abs(x) > SIMPLE / 2}
+    some = np.flatnonzero(np.abs(u) > 1e-9 * np.abs(u).max(initial=0.0))
+    if excess(system, row, found, live) is not None or not 0 < len(some) <= EXACTLY:
+        return found
+    A = np.where(live, C[some].toarray(), 0.0)
+    columns = pivots(A * scale[some, None] * weight)[: len(some)]
+    verify.begin(False)
+    numbers = [[verify.exact(x) for x in each] for each in np.vstack([A, own])[:, columns].T.tolist()]
+    try:
+        times = verify.solved([each[:-1] for each in numbers], [each[-1] for each in numbers])
+    except ZeroDivisionError:
+        return found
+    return dict(zip(core[some].tolist(), times, strict=True))
+
+
+def pivots(M: Array) -> Array:
+    """The columns of a matrix, those first that depend least on others."""
+    factors: Any = qr(M, mode="r", pivoting=True)
+    return factors[1]
 
 
 def _free_room(system: System, y: Array) -> Array:
