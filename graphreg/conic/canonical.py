@@ -244,9 +244,7 @@ def vertex(p: Programme) -> Answer:
     from scipy.optimize import linprog
 
     zero, lines = np.arange(len(p.b) - len(p.in_cones)), p.in_cones
-    found = linprog(
-        p.q, p.A[lines], p.b[lines], p.A[zero], p.b[zero], bounds=(None, None), method="highs-ds"
-    )
+    found = linprog(p.q, p.A[lines], p.b[lines], p.A[zero], p.b[zero], bounds=(None, None), method="highs-ds")
     if not found.success:
         return NOTHING
     return Answer(found.x, -np.concatenate([found.eqlin.marginals, found.ineqlin.marginals]))

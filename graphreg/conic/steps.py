@@ -17,8 +17,8 @@ from scipy.linalg import qr
 from .. import verify
 from ..certificate import RefusedError
 from ..terms import Array
-from .cones import held, inward, projected, scaling
 from .canonical import Answer
+from .cones import held, inward, projected, scaling
 from .programme import Programme, Sparse, System, optimum
 from .verify import EXACTLY, LEAST, Factor, Proposal, Reached, excess, floor, reach, residual, roundings, squared
 
@@ -99,7 +99,9 @@ def polished(p: Programme, answer: Answer) -> Iterator[Answer]:
     steps = _Steps(system)
     s, z = (p.b - p.A @ answer.x)[p.in_cones], answer.z[p.in_cones]
     units = steps.unit[n : n + k], steps.unit[len(steps.unit) - k :]
-    sizes = [np.abs(v / u) / max(float(np.abs(v / u).max(initial=0.0)), 1e-300) for v, u in zip((s, z), units, strict=True)]
+    sizes = [
+        np.abs(v / u) / max(float(np.abs(v / u).max(initial=0.0)), 1e-300) for v, u in zip((s, z), units, strict=True)
+    ]
     tight = sizes[0] < sizes[1]
     y = np.concatenate([answer.x, np.where(tight, 0.0, s), answer.z])
     y[len(y) - k :] = np.where(tight, z, 0.0)
