@@ -54,12 +54,12 @@ def near(system: System, start: Array, least: float = 1.0) -> Iterator[Reached]:
         for each in found(0.0, face):
             some = True
             yield each
-    low = 0
-    for k in SHIFTS:
+    low = k = 0
+    for i, k in enumerate(SHIFTS):
         each = found(10.0**k)
         yield from each
         if each:
-            some, low = True, max((j for j in SHIFTS[: SHIFTS.index(k)] if j < k), default=k)
+            some, low = True, max((j for j in SHIFTS[:i] if j < k), default=k)
             break
     while k - low > 1:
         middle = (low + k) // 2
@@ -193,7 +193,7 @@ def proposal(system: System, y: Array, zero: Array) -> Proposal:
     weight[columns] = 0.0
     core, scale, weight, factor, solve = _core(M, pairs.core, weight)
     left = np.setdiff1d(pairs.core, core)
-    witness = tuple(_combination(system, row, core, scale, weight, solve, ~zero) for row in left.tolist())
+    witness = tuple(_combination(system, row, core, (scale, weight), solve, ~zero) for row in left.tolist())
     low, C = np.zeros(N), sp.csr_array(M[core])
     blocks = [(sp.csr_array(M[i]), i, j) for i, j in zip(pairs.rows, pairs.columns, strict=True)][::-1]
     own = [part.data[part.indices == np.repeat(j, np.diff(part.indptr))] for part, _, j in blocks]
@@ -217,13 +217,13 @@ def proposal(system: System, y: Array, zero: Array) -> Proposal:
 
 
 def _combination(
-    system: System, row: int, core: Array, scale: Array, weight: Array, solve: Solve, live: Array
+    system: System, row: int, core: Array, scales: tuple[Array, Array], solve: Solve, live: Array
 ) -> dict[int, Fraction]:
     """The multiples of the core's rows of which a row may be the sum; of data that people write they are simple, and
     of any data they are found among rational numbers where there are few."""
     if solve is None:
         return {}
-    C, own = sp.csr_array(system.M[core]), system.M[[row]].toarray().ravel()
+    C, own, (scale, weight) = sp.csr_array(system.M[core]), system.M[[row]].toarray().ravel(), scales
     u = scale * solve(scale * (C @ (weight**2 * own)))
     pairs = zip(core.tolist(), u.tolist(), strict=True)
     found = {i: Fraction(x).limit_denominator(round(1 / SIMPLE)) for i, x in pairs if abs(x) > SIMPLE / 2}
