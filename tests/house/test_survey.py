@@ -7,9 +7,9 @@ from rooms import PACKAGE, trees
 from survey import AROUND, CORE, FIGURES, HOUSE, circles, holds, room_of
 
 LIMITS = {
-    "lines of code": 47_417,  # with bounds of any problem of CVXPY (1,330), closer ones (84), `fit`, units, graphs from elsewhere (655)
+    "lines of code": 48_140,  # bounds of any problem of CVXPY (1,415), of its formula (640); `fit`, units, graphs (655)
     "lines of code in the core": 23_164,  # the checker of such bounds (184), units and graphs (184), the gate (70)
-    "files": 459,  # conic/; fitting/, cli/fitting.py, inputs/units.py, inputs/conversions.py; rows; kernel/joint.py
+    "files": 463,  # conic/, with four for formulas; fitting/, cli/fitting.py, inputs/units.py, conversions.py; joint.py
     "arrows upwards": 1,
     "largest circle of files at load": 0,
     "with later imports": 0,
