@@ -250,3 +250,14 @@ def helped(p: Programme, feasible: bool = False, tolerance: float | None = None)
         return NOTHING
     rays = {"PrimalInfeasible": "infeasible", "DualInfeasible": "unbounded"}
     return Answer(x, z, rays.get(str(found.status).removeprefix("Almost"), ""))
+
+
+def vertex(p: Programme) -> Answer:
+    """What the simplex method says of a linear programme, whose cones are lines."""
+    from scipy.optimize import linprog
+
+    zero, lines = np.arange(len(p.b) - len(p.in_cones)), p.in_cones
+    found = linprog(p.q, p.A[lines], p.b[lines], p.A[zero], p.b[zero], bounds=(None, None), method="highs-ds")
+    if not found.success:
+        return NOTHING
+    return Answer(found.x, -np.concatenate([found.eqlin.marginals, found.ineqlin.marginals]))

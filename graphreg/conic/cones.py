@@ -81,18 +81,20 @@ def held(y: Array, blocks: Sequence[Block], below: float) -> Array:
     return out
 
 
-def scaling(y: Array, blocks: Sequence[Block], dual: bool) -> Sparse | None:
+def scaling(y: Array, blocks: Sequence[Block], dual: bool, unit: Array) -> Sparse | None:
     """T such that y + T v stays inside where each block of v is at most 1 long; None where y is not inside.
 
     Lines are scaled by themselves, second-order cones by P(p) / WIDTH with p p = y, matrices by V -> F V F' / 2 with
     F F' = y: automorphisms of the cones, by which long and thin cones cost no more than round ones. The cones of three
-    entries: half the inverse root of the barrier's Hessian (Dikin's ellipsoid).
+    entries: half the inverse root of the barrier's Hessian (Dikin's ellipsoid). Entries in no cone are scaled by
+    themselves too, of all sizes the larger ones, as measured by ``unit``.
     """
     I, J, V = list[Array](), list[Array](), list[Array]()
     for block in blocks:
         v, start = y[block.place], block.place.start
         if block.kind == "free":
-            T: Array | None = np.maximum(np.abs(v), max(1e-3 * float(np.abs(v).max(initial=0.0)), 1e-6))
+            u = unit[block.place]
+            T: Array | None = np.maximum(np.abs(v), u * max(1e-3 * float(np.abs(v / u).max(initial=0.0)), 1e-6))
         elif block.kind == "nonneg":
             T = v if (v >= 0.0).all() else None
         elif block.kind == "soc":

@@ -64,6 +64,11 @@ class Programme:
         zero = sum(b.place.stop - b.place.start for b in self.blocks if b.kind == "zero")
         return np.arange(zero, len(self.b))
 
+    @property
+    def in_lines(self) -> bool:
+        """True where all cones are lines."""
+        return all(b.kind in ("zero", "nonneg") for b in self.blocks)
+
 
 @dataclass(frozen=True, eq=False)
 class System:
@@ -119,3 +124,11 @@ def descent(p: Programme) -> System:
     E, slacks = _slacks(p, len(p.q))
     M = _stack([[p.A, E], [p.P[p.curved], None]]) if len(p.curved) else _stack([[p.A, E]])
     return System(M, np.zeros(M.shape[0]), (*_free(0, len(p.q)), *slacks), False)
+
+
+def optimum(p: Programme) -> System:
+    """y = (x, s, z): what `primal` and `dual` ask for at once, at the same x."""
+    E, slacks = _slacks(p, len(p.q))
+    M = _stack([[p.A, E, None], [p.P, None, p.A.T]])
+    prices = tuple(b.moved(len(p.q) + E.shape[1]) for b in _prices(p))
+    return System(M, np.concatenate([p.b, -p.q]), (*_free(0, len(p.q)), *slacks, *prices), False)

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import qr
 
 from .. import verify
 from ..base.files import own_place, put
@@ -20,6 +19,7 @@ from ..errors import ProofError
 from ..verify import CONIC, EQUATIONS, FIELDS, Conic, NotProvedError, rational, spell
 from . import programme
 from .programme import Programme
+from .steps import pivots
 from .verify import Reached
 
 
@@ -133,7 +133,7 @@ class _Writer:
         y[columns] = given.high
         last = np.column_stack([rows[given.rows], columns[given.columns]])[::-1].tolist()
         for room in (given.weight, given.weight * np.abs(given.high)):
-            order = _pivots((core @ sp.diags_array(room)).toarray()) if len(given.core) else given.core
+            order = pivots((core @ sp.diags_array(room)).toarray()) if len(given.core) else given.core
             chosen = columns[order[: len(given.core)]].tolist()
             yield {"y": _doubles(y), "rows": rows[given.core].tolist(), "columns": chosen, "last": last}
 
@@ -142,17 +142,11 @@ class _Writer:
         given, A = self.evidence["dependent"].proposal, self.p.A
         for row, witness in zip(given.left.tolist(), given.witness, strict=True):
             others = sorted(witness or ())
-            order = _pivots(A[others].toarray()) if others else np.zeros(0, dtype=int)
+            order = pivots(A[others].toarray()) if others else np.zeros(0, dtype=int)
             for one in (1.0, -1.0):
                 y = np.zeros(len(self.p.b))
                 y[row] = one
                 yield {"y": _doubles(y), "rows": order[: len(others)].tolist(), "columns": others, "last": []}
-
-
-def _pivots(M: Any) -> Any:
-    """The columns of a matrix, those first that depend least on others."""
-    factors: Any = qr(M, mode="r", pivoting=True)
-    return factors[1]
 
 
 def _rounded(x: Any, down: bool) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -16,7 +16,7 @@ from .certificate import ConicCertificate
 from .formula import Known, said
 from .programme import Programme, System
 from .ranges import ranges
-from .steps import bent, near
+from .steps import bent, near, polished
 from .verify import Reached
 
 TIGHT = 1e-6  # of the largest slack
@@ -75,20 +75,31 @@ def certify(problem: Any, *, solver: str | None = None, gap: float = 1e-6, **opt
 def proved(p: Programme, answer: Answer, gap: float, helped: bool = True) -> Known:
     """What an answer proves, and where that is not enough what answers of Clarabel prove."""
     known = Known()
-    work = _Work(p, known)
-    work.take(answer)
-    for tolerance in HELP if helped else ():
+    work = _Work(p, known, gap)
+    for each in _answers(p, answer) if helped else [answer]:
+        work.take(each)
         if known.gap() <= gap or known.status:
             break
-        work.take(canonical.helped(p, tolerance=tolerance))
     return known
+
+
+def _answers(p: Programme, first: Answer) -> Iterator[Answer]:
+    """That answer, better ones made of it, and others."""
+    yield first
+    yield from polished(p, first)
+    if p.in_lines and not p.P.nnz:
+        yield from polished(p, canonical.vertex(p))
+    for tolerance in HELP:
+        found = canonical.helped(p, tolerance=tolerance)
+        if not (np.array_equal(found.x, first.x) and np.array_equal(found.z, first.z)):
+            yield found
 
 
 class _Work:
     """The four uses of the lemma on one programme."""
 
-    def __init__(self, p: Programme, known: Known) -> None:
-        self.p, self.known = p, known
+    def __init__(self, p: Programme, known: Known, gap: float) -> None:
+        self.p, self.known, self.gap = p, known, gap
         try:
             self.curvature = verify.curvature(p.P[p.curved][:, p.curved], bent(p.P[p.curved][:, p.curved]))
         except RefusedError:
@@ -99,31 +110,42 @@ class _Work:
         """What an answer proves: bounds, or what its ray says."""
         known = self.known
         if answer.ray == "":
-            self.above(answer.x)
+            x, bent = answer.x, float(answer.x @ (self.p.P @ answer.x)) / 2.0
+            self.above(x, float(self.p.q @ x) + bent)
             if not known.status:
-                self.below(answer.x, answer.z)
+                self.below(x, answer.z, -float(self.p.b @ answer.z) - bent)
         elif answer.ray == "infeasible":
             self.infeasible(answer.z)
         elif answer.ray == "unbounded" and ("descent" in known.evidence or self.falling(answer.x)):
             point = canonical.helped(self.p, feasible=True)
             if "primal" not in known.evidence and not point.ray:
-                self.above(point.x)
+                self.above(point.x, np.inf)
             if "primal" in known.evidence:
                 known.status, known.lower, known.upper = "unbounded", -np.inf, -np.inf
 
-    def above(self, x: Array) -> None:
-        """An upper bound near x."""
+    def close(self, bound: float, value: float) -> bool:
+        """True where a bound is as close to the value at an answer, or to the other bound, as is asked for."""
+        off = 2.0 * abs(bound - value) / max(1.0, abs(bound))
+        return off <= self.gap or self.known.gap() <= self.gap or value == np.inf
+
+    def above(self, x: Array, value: float) -> None:
+        """An upper bound near x, where the objective has a value."""
         p, known = self.p, self.known
         s = (p.b - p.A @ x)[p.in_cones]
         for found in near(programme.primal(p), np.concatenate([x, s])):
             try:
-                value = verify.upper_value(p, found)
+                bound = verify.upper_value(p, found)
             except RefusedError as refused:
                 known.why["upper"] = str(refused)
                 self.contradictory(programme.primal(p), found)
+                if known.status:
+                    return
                 continue
-            if value < known.upper:
-                known.upper, known.evidence["primal"] = value, found
+            if bound < known.upper:
+                known.upper, known.evidence["primal"] = bound, found
+            if self.close(bound, value):
+                break
+        if np.isfinite(known.upper):
             known.why.pop("upper", None)
             return
         known.why.setdefault("upper", "no feasible point was proved near the answer")
@@ -139,16 +161,19 @@ class _Work:
                 self.known.row, self.known.excess = row, abs(float(left))
                 return
 
-    def below(self, x: Array, z: Array) -> None:
-        """A lower bound near z."""
+    def below(self, x: Array, z: Array, value: float) -> None:
+        """A lower bound near z, where that of the dual has a value."""
         p, known = self.p, self.known
         for found in near(programme.dual(p), np.concatenate([z, x[p.curved]])):
-            value, loose = self.value(found)
-            if not np.isfinite(value):
+            bound, loose = self.value(found)
+            if not np.isfinite(bound):
                 known.why["lower"], known.loose = "the dual equations are nearly met, not exactly", loose
                 continue
-            if value > known.lower:
-                known.lower, known.evidence["dual"] = value, found
+            if bound > known.lower:
+                known.lower, known.evidence["dual"] = bound, found
+            if self.close(bound, value):
+                break
+        if np.isfinite(known.lower):
             known.why.pop("lower", None)
             return
         known.why.setdefault(

@@ -6,57 +6,75 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from qdldl import Solver
+from scipy.linalg import qr
 
+from .. import verify
 from ..certificate import RefusedError
 from ..terms import Array
+from .canonical import Answer
 from .cones import held, inward, projected, scaling
-from .programme import Sparse, System
-from .verify import LEAST, Factor, Proposal, Reached, floor, reach, residual, squared
+from .programme import Programme, Sparse, System, optimum
+from .verify import EXACTLY, LEAST, Factor, Proposal, Reached, excess, floor, reach, residual, roundings, squared
 
 FACES = (1e-7, 1e-5, 1e-3)  # below which, of the largest entry, parts are held at 0
-TRIES = (  # how far a start is shifted inwards, and the faces on which it is held
-    (0.0, 0.0),
-    *((0.0, face) for face in FACES[:2]),
-    *((10.0**k, 0.0) for k in range(-10, 0)),
-    *((shift, face) for face in FACES for shift in (1e-9, 1e-7, 1e-5)),
-)
+SHIFTS = (-9, -8, -5, -1, -7, -3)  # powers of ten by which a start is shifted inwards
 SLOW = 3  # steps that do not shorten what is left by a third, after which a start is given up
 Solve = Callable[[Array], Array] | None
 
-ROUNDS = 30  # of steps from one start
+ROUNDS = 20  # of steps from one start
 REGULAR = (1e-16, 1e-13, 1e-10)  # what is added to the equations' diagonal, of rows of length 1
 SIMPLE = 1e-3  # the least multiple of a row that is looked for where another is a sum of such
 PEELINGS = 40  # rounds in which pairs are found
 
 
 def near(system: System, start: Array, least: float = 1.0) -> Iterator[Reached]:
-    """What is proved near a point: as it is, further inside the cones, and on their coordinate faces; by how much is
-    relative to its largest entry, or ``least``."""
+    """What is proved near a point: as it is, on coordinate faces of the cones, and further inside them; by how much is
+    relative to its largest entry, or ``least``. The least shift that will do is looked for by halving."""
     y = projected(start, system.blocks)
     e = inward(system.blocks, len(y))
     inner = e != 0.0
     scale = max(least, float(np.abs(y[inner]).max(initial=0.0)))
-    for shift, face in TRIES:
+    steps, some = _Steps(system), False
+
+    def found(shift: float, face: float = 0.0) -> list[Reached]:
         zero = held(y, system.blocks, face * scale) if face else np.zeros(len(y), bool)
-        found = settled(system, np.where(zero, 0.0, y + shift * scale * e))
-        if found is None:
-            continue
+        at = settled(steps, np.where(zero, 0.0, y + shift * scale * e))
         try:
-            yield reach(system, proposal(system, found, zero))
+            return [] if at is None else [reach(system, proposal(system, at, zero))]
         except RefusedError:
-            continue
+            return []
+
+    for face in (0.0, *FACES[:2]):
+        for each in found(0.0, face):
+            some = True
+            yield each
+    low = k = 0
+    for i, k in enumerate(SHIFTS):
+        each = found(10.0**k)
+        yield from each
+        if each:
+            some, low = True, max((j for j in SHIFTS[:i] if j < k), default=k)
+            break
+    while k - low > 1:
+        middle = (low + k) // 2
+        each = found(10.0**middle)
+        yield from each
+        low, k = (low, middle) if each else (middle, k)
+    for face, shift in () if some else product(FACES, (1e-9, 1e-7, 1e-5)):
+        yield from found(shift, face)
 
 
-def settled(system: System, y: Array) -> Array | None:
+def settled(steps: _Steps, y: Array) -> Array | None:
     """The point after steps of least length, measured by the cones (see `scaling`), until rounding is what is left."""
-    least, steps, slow = np.inf, _Steps(system), 0
+    least, slow = np.inf, 0
     for _ in range(ROUNDS):
-        T = scaling(y, system.blocks, system.dual)
+        T = scaling(y, steps.system.blocks, steps.system.dual, steps.unit)
         if T is None:
             return None
         step, inner, longest = steps.step(y, T)
@@ -72,11 +90,31 @@ def settled(system: System, y: Array) -> Array | None:
     return None
 
 
+def polished(p: Programme, answer: Answer) -> Iterator[Answer]:
+    """The point at which all equations hold that of each slack and its price the larger one leaves, as measured by the
+    units of the equations, where all cones are lines."""
+    if answer.ray or not p.in_lines:
+        return
+    system, n, k = optimum(p), len(p.q), len(p.in_cones)
+    steps = _Steps(system)
+    s, z = (p.b - p.A @ answer.x)[p.in_cones], answer.z[p.in_cones]
+    units = steps.unit[n : n + k], steps.unit[len(steps.unit) - k :]
+    sizes = [
+        np.abs(v / u) / max(float(np.abs(v / u).max(initial=0.0)), 1e-300) for v, u in zip((s, z), units, strict=True)
+    ]
+    tight = sizes[0] < sizes[1]
+    y = np.concatenate([answer.x, np.where(tight, 0.0, s), answer.z])
+    y[len(y) - k :] = np.where(tight, z, 0.0)
+    found = settled(steps, y)
+    if found is not None:
+        yield Answer(found[:n], found[n + k :])
+
+
 class _Steps:
     """Least corrections v of M (y + T v) = c, from the quasidefinite system of [[0, B], [B', -I]], B = D M T."""
 
     def __init__(self, system: System) -> None:
-        self.system = system
+        self.system, self.unit = system, even(system.M)[1]
         self.cone = np.zeros(system.M.shape[1], int)  # the number of the cone in which an entry lies, 0 where in none
         for block in system.blocks:
             count = block.place.stop - block.place.start
@@ -87,10 +125,10 @@ class _Steps:
     def step(self, y: Array, T: Sparse) -> tuple[Array, float, float]:
         """T v, the length of the longest part of v that belongs to one cone, and that of the longest of all parts."""
         M, c, (m, n) = self.system.M, self.system.c, self.system.M.shape
-        B = sp.csr_array(M @ T)
-        length = np.sqrt(np.asarray(B.multiply(B).sum(axis=1)).ravel())
+        B = sp.csc_array(M @ T)
+        length = np.sqrt(np.bincount(B.indices, B.data * B.data, m))
         D = 1.0 / np.where(length > 0.0, length, 1.0)
-        B = sp.csc_array(sp.diags_array(D) @ B)
+        B.data = B.data * D[B.indices]
         solve = _least(B)
         r = residual(M, -c, -y, np.zeros(n))
         r = D * (r.high + r.low)
@@ -104,10 +142,13 @@ class _Steps:
 
 def _least(B: Sparse) -> Callable[[Array], Array]:
     """How to solve the system, with as little on its diagonal as can be: rows may follow from others."""
+    (m, n), data = B.shape, np.insert(B.data, B.indptr[1:], -1.0)
+    indices = np.concatenate([np.arange(m), np.insert(B.indices, B.indptr[1:], m + np.arange(n))])
+    starts = np.concatenate([np.arange(m), m + B.indptr + np.arange(n + 1)])
     for regular in REGULAR:
-        K = sp.block_array([[regular * sp.eye_array(B.shape[0]), B], [None, -sp.eye_array(B.shape[1])]], format="csc")
+        K = sp.csc_matrix((np.concatenate([np.full(m, regular), data]), indices, starts), shape=(m + n, m + n))
         try:
-            return Solver(sp.csc_matrix(K), upper=True).solve
+            return Solver(K, upper=True).solve
         except RuntimeError:
             continue
     return lambda r: np.full(len(r), np.nan)
@@ -152,10 +193,10 @@ def proposal(system: System, y: Array, zero: Array) -> Proposal:
     weight[columns] = 0.0
     core, scale, weight, factor, solve = _core(M, pairs.core, weight)
     left = np.setdiff1d(pairs.core, core)
-    witness = tuple(_combination(M, row, core, scale, weight, solve) for row in left.tolist())
+    witness = tuple(_combination(system, row, core, (scale, weight), solve, ~zero) for row in left.tolist())
     low, C = np.zeros(N), sp.csr_array(M[core])
     blocks = [(sp.csr_array(M[i]), i, j) for i, j in zip(pairs.rows, pairs.columns, strict=True)][::-1]
-    own = [np.asarray(sp.csr_array(part[:, j]).diagonal()) for part, _, j in blocks]
+    own = [part.data[part.indices == np.repeat(j, np.diff(part.indptr))] for part, _, j in blocks]
     for _ in range(3):
         r = residual(M, -system.c, -y, -low)
         r, more = r.high + r.low, np.zeros(N)
@@ -175,15 +216,35 @@ def proposal(system: System, y: Array, zero: Array) -> Proposal:
     return Proposal(y, low, rows, columns, radius[columns], core, scale, weight, factor, left, witness)
 
 
-def _combination(M: Sparse, row: int, core: Array, scale: Array, weight: Array, solve: Solve) -> dict[int, Fraction]:
-    """The multiples of the core's rows of which a row may be the sum; of data that people write they are simple."""
+def _combination(
+    system: System, row: int, core: Array, scales: tuple[Array, Array], solve: Solve, live: Array
+) -> dict[int, Fraction]:
+    """The multiples of the core's rows of which a row may be the sum; of data that people write they are simple, and
+    of any data they are found among rational numbers where there are few."""
     if solve is None:
         return {}
-    C = sp.csr_array(M[core])
-    u = scale * solve(scale * (C @ (weight**2 * M[[row]].toarray().ravel())))
-    some = np.flatnonzero(np.abs(u) > SIMPLE / 2)
-    pairs = zip(core[some].tolist(), u[some].tolist(), strict=True)
-    return {i: Fraction(x).limit_denominator(round(1 / SIMPLE)) for i, x in pairs}
+    C, own, (scale, weight) = sp.csr_array(system.M[core]), system.M[[row]].toarray().ravel(), scales
+    u = scale * solve(scale * (C @ (weight**2 * own)))
+    pairs = zip(core.tolist(), u.tolist(), strict=True)
+    found = {i: Fraction(x).limit_denominator(round(1 / SIMPLE)) for i, x in pairs if abs(x) > SIMPLE / 2}
+    some = np.flatnonzero(np.abs(u) > 1e-9 * np.abs(u).max(initial=0.0))
+    if excess(system, row, found, live) is not None or not 0 < len(some) <= EXACTLY:
+        return found
+    A = np.where(live, C[some].toarray(), 0.0)
+    columns = pivots(A * scale[some, None] * weight)[: len(some)]
+    verify.begin(False)
+    numbers = [[verify.exact(x) for x in each] for each in np.vstack([A, own])[:, columns].T.tolist()]
+    try:
+        times = verify.solved([each[:-1] for each in numbers], [each[-1] for each in numbers])
+    except ZeroDivisionError:
+        return found
+    return dict(zip(core[some].tolist(), times, strict=True))
+
+
+def pivots(M: Array) -> Array:
+    """The columns of a matrix, those first that depend least on others."""
+    factors: Any = qr(M, mode="r", pivoting=True)
+    return factors[1]
 
 
 def _free_room(system: System, y: Array) -> Array:
@@ -196,33 +257,40 @@ def _free_room(system: System, y: Array) -> Array:
 
 def _core(M: Sparse, rows: Array, weight: Array) -> tuple[Array, Array, Array, Factor | None, Solve]:
     """Scales and a factor of the core; rows that follow from others, as far as floats tell, are left out."""
-    live = np.flatnonzero(weight)
     while True:
-        C = abs(sp.csr_array(M[rows][:, live]))
-        filled = np.asarray(C.sum(axis=1)).ravel() > 0.0
-        if not filled.all():
-            rows, C = rows[filled], C[filled]
+        C = sp.csr_array(M[rows])
+        C.data = C.data * weight[C.indices]
+        D, W = even(C)
+        i = np.repeat(np.arange(len(rows)), np.diff(C.indptr))
+        square = np.bincount(i, (C.data * D[i] * W[C.indices]) ** 2, len(rows))
+        if not square.all():
+            rows = rows[square > 0.0]
+            continue
         if not len(rows):
             return rows, np.ones(0), np.zeros(len(weight)), None, None
-        D, W = np.ones(len(rows)), np.ones(len(live))
-        for _ in range(3):  # to about 1, in rows and columns
-            W = W / _root((sp.diags_array(D) @ C @ sp.diags_array(W)).max(axis=0))
-            D = D / _root((sp.diags_array(D) @ C @ sp.diags_array(W)).max(axis=1))
-        B = sp.csr_array(sp.diags_array(D) @ C @ sp.diags_array(W))
-        D = 2.0 ** np.round(np.log2(D / np.sqrt(np.asarray(B.multiply(B).sum(axis=1)).ravel())))
-        full = np.zeros(len(weight))
-        full[live] = 2.0 ** np.round(np.log2(W))
-        B = sp.csr_array(sp.diags_array(D) @ M[rows] @ sp.diags_array(full))
-        factor, solve, bad = factored(*squared(B))
-        if bad.any():
-            rows = rows[~bad]
-            continue
-        return rows, D, full, factor, solve
+        D, W = 2.0 ** np.round(np.log2(D / np.sqrt(square))), np.where(weight > 0.0, 2.0 ** np.round(np.log2(W)), 0.0)
+        C.data = C.data * D[i] * W[C.indices]
+        factor, solve, bad = factored(*squared(C))
+        if not bad.any():
+            return rows, D, W, factor, solve
+        rows = rows[~bad]
 
 
-def _root(x: Any) -> Array:
-    x = np.asarray(x.todense()).ravel()
-    return np.sqrt(np.where(x > 0.0, x, 1.0))
+def even(M: Sparse) -> tuple[Array, Array]:
+    """Scales of rows and columns that bring all entries to about 1."""
+    i, j, size = np.repeat(np.arange(M.shape[0]), np.diff(M.indptr)), M.indices, np.abs(M.data)
+    D, W = np.ones(M.shape[0]), np.ones(M.shape[1])
+    for _ in range(3):
+        W = W / _root(size * D[i] * W[j], j, len(W))
+        D = D / _root(size * D[i] * W[j], i, len(D))
+    return D, W
+
+
+def _root(size: Array, at: Array, count: int) -> Array:
+    """The roots of the largest sizes at each place, 1 where there are none."""
+    most = np.zeros(count)
+    np.maximum.at(most, at, size)
+    return np.sqrt(np.where(most > 0.0, most, 1.0))
 
 
 def factored(S: Sparse, off: Array) -> tuple[Factor | None, Solve, Array]:
@@ -241,10 +309,10 @@ def factored(S: Sparse, off: Array) -> tuple[Factor | None, Solve, Array]:
         if bad.any():
             return None, None, bad
         factor = Factor(sp.csr_array(L + sp.eye_array(n)), d, shift, order)
-        found = floor(S, off, factor)
-        if found > 0.0 or shift > 1e-6:
+        lost = float((roundings(S[order][:, order], factor.L, d, shift) + off[order]).max())
+        if 2 * lost < shift or shift > 1e-6:
             break
-        shift = 4 * (shift - found)
+        shift = 4 * lost
 
     def solve(r: Array) -> Array:
         x = np.zeros(n)

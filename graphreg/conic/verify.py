@@ -251,11 +251,16 @@ def floor(S: Sparse, off: Array, factor: Factor) -> float:
     if cut < n:
         corner = rest[cut:, cut:].toarray() - (last * d[cut:]) @ last.T
         total[cut:] = np.abs(corner).sum(axis=1) + abs(rest[cut:, :cut]) @ ones[:cut]
-    magnitudes = abs(S) @ ones + abs(L) @ (d * (abs(L).T @ ones))
-    products = _longest(sp.csr_array(L)) + 8
-    error = total * (1.0 + (n + 8) * EPS) + products * EPS * (magnitudes + abs(factor.shift)) + off
+    error = total * (1.0 + (n + 8) * EPS) + roundings(S, L, d, factor.shift) + off
     worst = float(error.max(initial=0.0)) * MORE + n * DUST
     return factor.shift - worst if np.isfinite(worst) else -np.inf
+
+
+def roundings(S: Sparse, L: Sparse, d: Array, shift: float) -> Array:
+    """What floats may miss of S - shift I - L diag(d) L', in the sums of magnitudes of its rows."""
+    ones = np.ones(len(d))
+    magnitudes = abs(S) @ ones + abs(L) @ (d * (abs(L).T @ ones))
+    return (_longest(sp.csr_array(L)) + 8) * EPS * (magnitudes + abs(shift))
 
 
 # ---- cones -----------------------------------------------------------------------------------------------------------

@@ -117,3 +117,14 @@ def test_the_exact_point_of_a_certificate_solves_the_equations_within_its_radius
                     i,
                 )
             assert len(exact(found.radius)) == len(y)
+
+
+def test_rows_that_follow_from_others_by_no_simple_numbers():
+    """Two rows of data about three variables: the third equation of the dual follows from the two others, exactly."""
+    r = np.random.default_rng(2)
+    A = r.standard_normal((2, 3))
+    p = programme(np.vstack([A, -A]), [1.0, 1.0, 0.5, 0.5], [0.0, 0.0, 0.0], (Block("nonneg", slice(0, 4)),))
+    known = proving.proved(p, Answer(np.zeros(3), np.array([0.3, 0.2, 0.3, 0.2])), 1e-6, helped=False)
+    assert known.gap() < 1e3
+    witness = known.evidence["dual"].proposal.witness
+    assert any(max(x.denominator for x in each.values()) > 1e6 for each in witness)

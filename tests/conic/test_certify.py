@@ -179,3 +179,21 @@ def test_of_what_is_infeasible_no_distance_to_a_bound_is_told():
     found = gr.certify(cp.Problem(cp.Minimize(cp.sum(x)), [*rows, x >= 0]))
     assert found.status == "infeasible as stored"
     assert "own value" not in str(found)
+
+
+R = np.random.default_rng(1)
+WILD, TARGET = R.normal(size=(20, 7)) * 10.0 ** np.arange(-6, 7, 2), R.normal(size=20)
+V, W = cp.Variable(7, name="v"), cp.Variable(3, name="w")
+ROUGH = {  # answers of solvers are good to a few digits
+    "wild columns, absolute values": cp.Problem(cp.Minimize(cp.sum_squares(WILD @ V - TARGET) / 2 + cp.norm1(V))),
+    "wild columns": cp.Problem(cp.Minimize(cp.sum_squares((A * np.array([1e-9, 1.0, 1e12])) @ W - B))),
+    "Klee and Minty": cp.Problem(
+        cp.Maximize(1e8 * W[0] + 1e4 * W[1] + W[2]),
+        [W >= 0, W[0] <= 1, 2e4 * W[0] + W[1] <= 1e8, 2e8 * W[0] + 2e4 * W[1] + W[2] <= 1e16],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ROUGH)
+def test_gaps_where_the_sizes_of_numbers_differ(name):
+    settled(ROUGH[name])

@@ -226,6 +226,22 @@ def test_proposals_that_prove_nothing(wrong):
     assert refused(verify.reach, posed, proposal(changed.pop("high"), changed.pop("low", 0.0), **changed))
 
 
+def test_scales_are_powers_of_two_where_a_factor_fits_them():
+    """Else the scaled rows would be rounded, and nothing pays for that."""
+    posed, given = good()
+    for name, scale, square, holds in (
+        ("scale", 4.0, 32.0, True),
+        ("scale", 3.0, 18.0, False),
+        ("weight", 4.0, 32.0, True),
+        ("weight", 3.0, 18.0, False),
+    ):
+        changed = given | {
+            name: [scale] if name == "scale" else [0.0, scale, scale],
+            "factor": factor_of([[1.0]], [square - 1.0], 1.0),
+        }
+        assert refused(verify.reach, posed, proposal(changed.pop("high"), **changed)) is not holds
+
+
 def test_what_is_held_stays_and_lies_in_no_cone_of_zeros():
     posed, given = good()
     assert refused(verify.reach, System(posed.M, posed.c, (Block("zero", slice(0, 3)),), False), proposal(**given))
@@ -364,6 +380,7 @@ def test_second_order_cones():
     assert not verify.inside(block, reached([2.0, 1.0, 1.0, 2.0]), True)
     assert verify.inside(block, reached([0.0] * 4), True)
     assert not verify.inside(block, reached([0.0] * 4, 0.0, [0, 0, 0, 1e-9]), True)
+    assert not verify.inside(block, reached([0.0, 5e-324, 0.0, 0.0]), True)  # so small that its share of EPS is 0
 
 
 def is_matrix(v, k, root):
