@@ -17,8 +17,9 @@ def upper_bound(form: Form, w: Array, known: Sequence[Summand] | None = None) ->
     predictors are rounded at every step, and the bound pays for it."""
     plain, found = known is not None, list[tuple[Array, Pair]]()
     for one in summands_of(form) if known is None else known:
+        scale = one.scale
         for some, z, around in one.predicted(w, plain):
-            values = multiples(one.scale[some], one.value(z, around, some))
+            values = multiples(scale[some], one.value(z, around, some))
             if not np.isfinite(values.high).all():
                 return np.inf
             found.append((np.zeros(len(z), dtype=int), values))
