@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from scipy.sparse import _sparsetools
 
 from ..base.gate import heavy
+from ..base.threads import dealt
 from .records import Array
 
 
@@ -96,15 +97,25 @@ def predictors(X: Array, w: Array) -> Array:
     """X w for each of a stack of designs (g, m, p) and parameters (g, d): (g, m), or (g, m, k) where d = p k."""
     g, _, p = X.shape
     if w.shape[1] == p:
-        return np.matmul(X, w[:, :, None])[:, :, 0]
-    return np.matmul(X, w.reshape(g, p, -1))
+        return _products(X, w[:, :, None])[:, :, 0]
+    return _products(X, w.reshape(g, p, -1))
 
 
 def adjoint(XT: Array, a: Array) -> Array:
     """X'a, (g, d), for stacks of transposed designs (g, p, m) and of prices (g, m) or (g, m, k)."""
     if a.ndim == 2:
-        return np.matmul(XT, a[:, :, None])[:, :, 0]
-    return np.matmul(XT, a).reshape(len(a), -1)
+        return _products(XT, a[:, :, None])[:, :, 0]
+    return _products(XT, a).reshape(len(a), -1)
+
+
+def _products(A: Array, x: Array) -> Array:
+    """A_i x_i for stacks of matrices (g, m, p) and (g, p, k)."""
+    g, m, p = A.shape
+    if A.size <= PRODUCTS:
+        return np.matmul(A, x)
+    out = np.empty((g, m, x.shape[2]), dtype=np.result_type(A, x))
+    dealt(lambda some: np.matmul(A[some], x[some], out=out[some]), at_a_time(PRODUCTS // (m * p), g))
+    return out
 
 
 def inverses(H: Array) -> Array:
@@ -166,6 +177,7 @@ def batches(node: Array, X: Array, lanes: tuple[int, ...] | None = None) -> tupl
 # ---- stacks of symmetric matrices, one triangle of each --------------------------------------------------------------
 ALIKE = 1e6  # diagonals of coordinates that differ by less are in the same units
 CELLS = 1 << 15  # numbers of dense matrices, or of designs, at a time
+PRODUCTS = 1 << 20  # numbers of a stack from which on products with it are made in parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,9 +231,12 @@ def packed_grams(batch: Batch, weight: Array) -> Packed:
     """sum_r weight_r x_r x_r' over the samples r of each node of a batch, for weights of all samples of the block."""
     g, m, d = batch.X.shape
     out = Packed(np.empty(g * d * (d + 1) // 2), d)
-    each = batch.pad(weight)
-    for some in at_a_time(CELLS // (m * d), g):
-        out.rows[some] = triangles(gram(batch.X[some], each[some] * batch.mask[some]))
+    padded = batch.pad(weight)
+
+    def part(some: slice) -> None:
+        out.rows[some] = triangles(gram(batch.X[some], padded[some] * batch.mask[some]))
+
+    dealt(part, at_a_time(CELLS // (m * d), g))
     return out
 
 
