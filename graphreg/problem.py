@@ -12,6 +12,7 @@ import numpy as np
 from . import checks
 from .base.breakdown import Watched
 from .base.display import Html, ShownFormula, details, inside, title
+from .base.gate import allowing
 from .base.messages import warn
 from .compiling import conic
 from .errors import (
@@ -265,7 +266,14 @@ class Problem(ShownFormula):
 
     @checks.named
     def certify(
-        self, w: Any, flows: Any = None, prices: Any = None, *, gap: float = 1e-6, seconds: float | None = None
+        self,
+        w: Any,
+        flows: Any = None,
+        prices: Any = None,
+        *,
+        gap: float = 1e-6,
+        seconds: float | None = None,
+        memory: float | None = None,
     ) -> Judgement:
         """The judgement of a point, wherever it comes from: ``Q <= P* <= P(w)``, proved.
 
@@ -289,6 +297,8 @@ class Problem(ShownFormula):
             The relative gap that is enough.
         seconds : float, optional
             A budget of time; what was proved until then is returned. The first step has at least one second.
+        memory : float, optional
+            A bound of the bytes that may be taken, as in `solve`: ways to a bound that would take more are left out.
 
         Returns
         -------
@@ -312,7 +322,7 @@ class Problem(ShownFormula):
         own = None if flows is None else given_arrays(flows, "flows", none.flows)
         prices = point.prices if prices is None else given_arrays(prices, "prices", none.prices)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            judged = judge(form, point.w, point.flows if own is None else own, prices, gap, seconds)
+            judged = judge(form, point.w, point.flows if own is None else own, prices, gap, allowing(memory, seconds))
             return judged if own is None else replace(judged, beyond=beyond_capacity(form, own))
 
     # ---- the exact route ---------------------------------------------------------------------------------------

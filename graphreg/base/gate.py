@@ -24,7 +24,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .clock import OutOfTimeError, left, raise_in, setting, starting
+from .. import checks
+from .clock import OutOfTimeError, left, raise_in, setting, starting, within
 
 T = TypeVar("T")
 
@@ -46,9 +47,11 @@ _allowed: contextvars.ContextVar[float] = contextvars.ContextVar("allowed", defa
 
 # ---- memory ----------------------------------------------------------------------------------------------------------
 @contextmanager
-def allowing(memory: float | None) -> Generator[None]:
-    """A context in which no more than so many bytes may be taken; None leaves what holds already, and less wins."""
-    with setting(_allowed, min(_allowed.get(), np.inf if memory is None else memory)):
+def allowing(memory: float | None, seconds: float | None = None) -> Generator[None]:
+    """A context in which no more than so many bytes may be taken, and so many seconds; None leaves what holds already,
+    and less wins."""
+    (checks.positive | None)(memory, "memory")
+    with within(seconds), setting(_allowed, min(_allowed.get(), np.inf if memory is None else memory)):
         yield
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..base.breakdown import Watched, broken, cause
-from ..base.clock import OutOfTimeError, afresh, alarm, check_deadline, within
+from ..base.clock import OutOfTimeError, afresh, alarm, check_deadline
 from ..base.gate import allowing, refuse
 from ..base.shortcuts import shortcut
 from ..base.threads import threads
@@ -60,7 +60,7 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
         callback = None if budget.callback is None else Watched(budget.callback)
         task = Task(form, method, replace(budget, seed=seed, callback=callback), compiler, kept)
         try:
-            with within(budget.seconds), allowing(budget.memory), threads(budget.threads):
+            with allowing(budget.memory, budget.seconds), threads(budget.threads):
                 found = task.solved()
         except OutOfTimeError:  # before the first round, or after the last
             found = task.broken_off("budget")
