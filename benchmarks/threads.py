@@ -40,12 +40,9 @@ def main() -> int:
     first, body = median(found["seconds"] for found in known[args.threads[0]]), list[tuple[str, ...]]()
     for count, found in known.items():
         seconds, cpu, size, load = (median(each[name] for each in found) for name in ("seconds", "cpu", "gb", "load"))
-        said = (
-            *(f"{x:.3g}" for x in (seconds, seconds / first, cpu, size)),
-            found[0]["rounds"],
-            f"{found[0]['gap']:.2g}",
-        )
-        body.append((str(count), *map(str, said), f"{load:.2g}", " ".join(sorted({each["bits"] for each in found}))))
+        said = [f"{x:.3g}" for x in (seconds, seconds / first, cpu, size)] + [str(found[0]["rounds"])]
+        said += [f"{found[0]['gap']:.2g}", f"{load:.2g}", " ".join(sorted({each["bits"] for each in found}))]
+        body.append((str(count), *said))
     print(table(body, HEADER))
     return int(len({found["bits"] for _, found in runs}) > 1)
 
@@ -67,7 +64,10 @@ def _run(n: int, count: int) -> dict:
     seconds, spent = time.perf_counter() - wall, time.process_time() - cpu
     numbers = [found.coef, *found.certificate.dual_point.flows]
     return {
-        **{"seconds": seconds, "cpu": spent, "rounds": found.rounds, "gap": found.certificate.relative_gap},
+        "seconds": seconds,
+        "cpu": spent,
+        "rounds": found.rounds,
+        "gap": found.certificate.relative_gap,
         "gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
         "load": os.getloadavg()[0],
         "bits": hashlib.sha256(b"".join(each.tobytes() for each in numbers)).hexdigest()[:12],

@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from ..base.threads import dealt
+from ..base.gate import dealt
 from ..terms import Array, EdgeBlock
 from .compiler import compiled, specialised, width_of
 from .edges import EdgeArrays, FlowBuffers, edge_adjoint, edge_round, kind_of

@@ -10,7 +10,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from ..base.threads import dealt
+from ..base.gate import dealt
 from ..oracles import AbstractNodeProx, GramProx, Memory, QuadraticProx
 from ..terms import Array, Packed, at_a_time
 from .compiler import Kernel, Step, specialised, width_of

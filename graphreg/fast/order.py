@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..base.csgraph import reverse_cuthill_mckee
-from ..base.threads import dealt
+from ..base.gate import dealt
 from ..form import Form
 from ..terms import Array, at_a_time
 from ..terms.losses import AbstractQuadraticLoss

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ..base.threads import dealt
+from ..base.gate import dealt
 from ..terms import Array, Packed, at_a_time
 from .compiler import Kernel, Step, compiled, specialised, width_of
 

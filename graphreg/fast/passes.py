@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base.threads import dealt
+from ..base.gate import dealt
 from ..terms import Array, EdgeBlock, at_a_time
 from .compiler import Kernel, compiled, specialised
 from .edges import BALL, SQUARE, TINY, kind_of

@@ -15,7 +15,7 @@ from typing import cast
 
 import numpy as np
 
-from ..base.threads import dealt
+from ..base.gate import dealt
 from ..form import Form
 from ..network import AbstractFlatPoint, AbstractImage, AbstractRounds, Memories, Rest
 from ..oracles import AbstractNodeProx

@@ -12,9 +12,8 @@ import numpy as np
 
 from ..base.breakdown import Watched, broken, cause
 from ..base.clock import OutOfTimeError, afresh, alarm, check_deadline
-from ..base.gate import allowing, refuse
+from ..base.gate import allowing, refuse, threads
 from ..base.shortcuts import shortcut
-from ..base.threads import threads
 from ..certificate import (
     AtInfinity,
     Certificate,

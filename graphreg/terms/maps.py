@@ -16,8 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..base.display import Brief
-from ..base.gate import heavy, refuse
-from ..base.threads import dealt
+from ..base.gate import dealt, heavy, refuse
 from ..inputs import difference_matrix
 from .padding import at_a_time, product
 from .records import GROUND, Array

@@ -14,8 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse import _sparsetools
 
-from ..base.gate import heavy
-from ..base.threads import dealt
+from ..base.gate import dealt, heavy
 from .records import Array
 
 
@@ -86,10 +85,10 @@ def gram(X: Array, M: Array) -> Array:
     the k predictors of a sample, give (g, p k, p k)."""
     g, m, p = X.shape
     if M.ndim == 2:
-        return heavy(float(X.size) * p, lambda: np.matmul(X.transpose(0, 2, 1) * M[:, None, :], X))
+        return heavy(float(X.size) * p, np.matmul, X.transpose(0, 2, 1) * M[:, None, :], X)
     k = M.shape[-1]
     right = (X[:, :, :, None] * M.reshape(g, m, 1, k * k)).reshape(g, m, p * k * k)
-    H = heavy(float(right.size) * p, lambda: np.matmul(X.transpose(0, 2, 1), right)).reshape(g, p, p, k, k)
+    H = heavy(float(right.size) * p, np.matmul, X.transpose(0, 2, 1), right).reshape(g, p, p, k, k)
     return np.ascontiguousarray(H.transpose(0, 1, 3, 2, 4)).reshape(g, p * k, p * k)
 
 
@@ -124,7 +123,7 @@ def inverses(H: Array) -> Array:
         return 1.0 / H
     diagonal = np.einsum("ijj->ij", H)
     if diagonal.max(initial=0.0) <= ALIKE * diagonal.min(initial=np.inf):
-        return heavy(float(H.size) * H.shape[1], lambda: np.linalg.inv(H))
+        return heavy(float(H.size) * H.shape[1], np.linalg.inv, H)
     scale = 1.0 / np.sqrt(diagonal)
     both = scale[:, :, None] * scale[:, None, :]
     return np.linalg.inv(H * both) * both
@@ -231,12 +230,9 @@ def packed_grams(batch: Batch, weight: Array) -> Packed:
     """sum_r weight_r x_r x_r' over the samples r of each node of a batch, for weights of all samples of the block."""
     g, m, d = batch.X.shape
     out = Packed(np.empty(g * d * (d + 1) // 2), d)
-    padded = batch.pad(weight)
-
-    def part(some: slice) -> None:
-        out.rows[some] = triangles(gram(batch.X[some], padded[some] * batch.mask[some]))
-
-    dealt(part, at_a_time(CELLS // (m * d), g))
+    each = batch.pad(weight)
+    for some in at_a_time(CELLS // (m * d), g):
+        out.rows[some] = triangles(gram(batch.X[some], each[some] * batch.mask[some]))
     return out
 
 

@@ -136,7 +136,6 @@ def cross_validate(  # noqa: PLR0913
     _check(engine=engine, refit=refit, progress=progress)
     _check_engine(engine, jobs, checkpoint)
     with allowing(memory, seconds):
-        refuse(Costs(problem.form).arrays / 8.0, "cross_validate", "about ")
         with needed("cross_validate"):
             values, split = grid_of(problem, grid), folds_of(problem.form, folds, by, seed)
         scorer = scorer_of(problem.form, scoring, greater_is_better)
@@ -159,6 +158,7 @@ def _carried_out(
 ) -> CrossValidation:
     """The cross-validation with what all folds gave, or those that are finished when Ctrl-C is pressed or the time
     is up."""
+    refuse(Costs(task.form).arrays / 8.0, "cross_validate", "about ")
     folds, G = found.folds.each, len(found.grid.points)
     todo = [number for number in range(len(folds)) if number not in stored.runs]
     solves = {"total": len(folds) * G, "initial": len(stored.runs) * G, "desc": "cross-validation", "unit": " solves"}

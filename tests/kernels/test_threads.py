@@ -12,7 +12,7 @@ from round_cases import PROBLEMS, WAYS, forced_rounds, graph, regression, tied
 
 import graphreg as gr
 from graphreg.base.clock import OutOfTimeError, alarm, check_deadline, within
-from graphreg.base.threads import dealt, threads
+from graphreg.base.gate import dealt, threads
 from graphreg.fast import nodes, order, packed, passes, rounds
 from graphreg.terms import maps, padding
 
