@@ -14,11 +14,12 @@ import graphreg as gr
 from graphreg.base.clock import OutOfTimeError, alarm, check_deadline, within
 from graphreg.base.gate import dealt, threads
 from graphreg.fast import nodes, order, packed, passes, rounds
+from graphreg.oracles import nodeprox
 from graphreg.terms import maps, padding
 
 COUNTS = (1, 2, 3, 4)
 CASES = {
-    "few samples": lambda: gr.Problem(regression(12, 2) + tied(gr.L2())),
+    "few samples": lambda: gr.Problem(regression(4, 2) + tied(gr.L2())),
     **{name: PROBLEMS[name] for name in ("regression, l2", "mixed", "logistic")},
 }
 
@@ -27,8 +28,14 @@ CASES = {
 def small_parts(request, monkeypatch):
     """Every pass falls into parts, on graphs of any size."""
     for place, name, size in (
-        *((order, "MANY", 8), (maps, "STREAM", 16), (padding, "PRODUCTS", 16), (padding, "CELLS", 64)),
-        *((passes, "EDGES", 4), (rounds, "AT_A_TIME", 40), (nodes, "NODES", 8), (packed, "NODES", 8)),
+        *(
+            (order, "MANY", 8),
+            (passes, "EDGES", 4),
+            (rounds, "AT_A_TIME", 40),
+            (nodes, "NODES", 8),
+            (packed, "NODES", 8),
+        ),
+        *((maps, "STREAM", 16), (padding, "PRODUCTS", 16), (padding, "CELLS", 64), (nodeprox, "SMALL", 1)),
     ):
         monkeypatch.setattr(place, name, size)
     with forced_rounds(monkeypatch, request.param):
