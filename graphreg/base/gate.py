@@ -205,7 +205,7 @@ Part = TypeVar("Part")
 
 
 class _Team(NamedTuple):
-    count: int
+    size: int
     others: Any = None  # an executor of all threads but the one that waits for them
 
 
@@ -236,7 +236,7 @@ def dealt(work: Callable[[Part], T], parts: Iterable[Part]) -> list[T]:
     """``work`` of each of the parts, in their order, by as many threads as there are. Numpy and compiled code, which
     let go of Python's lock, then run side by side."""
     parts, team = list(parts), _team.get()
-    if team is None or team.count == 1 or len(parts) < 2:
+    if team is None or team.size == 1 or len(parts) < 2:
         return list(map(work, parts))
     found: list[Any] = [None] * len(parts)
     numbers = iter(range(len(parts)))  # of which each is given to one thread
@@ -248,7 +248,7 @@ def dealt(work: Callable[[Part], T], parts: Iterable[Part]) -> list[T]:
     others: list[Any] = []
     try:
         with starting:
-            for _ in range(min(team.count, len(parts)) - 1):
+            for _ in range(min(team.size, len(parts)) - 1):
                 context = contextvars.copy_context()
                 context.run(_team.set, _Team(1))
                 others.append(team.others.submit(context.run, run))
