@@ -210,6 +210,7 @@ OTHER_NAMES = {
     "observe": ("observer", "monitor", "history", "track", "record"),
     "method": ("solver", "algorithm"),
     "jobs": ("n_jobs", "workers"),
+    "threads": ("n_threads", "num_threads", "n_jobs"),
     "folds": ("cv", "n_folds", "n_splits"),
     "strengths": ("lambdas", "alphas", "n_alphas"),
 }

@@ -12,6 +12,7 @@ import numpy as np
 from . import checks
 from .base.breakdown import Watched
 from .base.display import Html, ShownFormula, details, inside, title
+from .base.gate import allowing
 from .base.messages import warn
 from .compiling import conic
 from .errors import (
@@ -45,6 +46,7 @@ ARGUMENTS = {  # what those of `Problem.solve` may be
     "rounds": checks.count | None,
     "seconds": checks.seconds | None,
     "memory": checks.positive | None,
+    "threads": checks.count | None,
     "seed": checks.seed | None,
     "callback": checks.function("a function of a Record") | None,
     "progress": checks.switch | None,
@@ -126,6 +128,7 @@ class Problem(ShownFormula):
         rounds: int | None = None,
         seconds: float | None = None,
         memory: float | None = None,
+        threads: int | None = None,
         seed: int | None = None,
         start: Any = None,
         callback: Callable[[Record], Any] | None = None,
@@ -154,6 +157,9 @@ class Problem(ShownFormula):
             A bound of the bytes that may be taken beside the problem itself, ``4e9`` for 4 GB; never more than 0.8 of
             the memory of the machine, or of what ``ulimit -v`` or a container allow. What is predicted to take more is
             not begun, and the answer is "failed" with the bounds so far; see `methods` for what each method takes.
+        threads : int, optional
+            How many threads passes over very many nodes and edges may take; no bit of an answer depends on it. By
+            default as many as the environment variable ``GRAPHREG_THREADS`` says, else one.
         seed : int, optional
             Of the numbers that random methods draw: the same seed gives the same run. By default one is drawn, which
             ``solution.seed`` tells.
@@ -206,8 +212,9 @@ class Problem(ShownFormula):
             from .methods import Auto
 
             method = Auto()
-        plain = {"gap": gap, "rounds": rounds, "seconds": seconds, "memory": memory, "seed": seed, "callback": callback}
-        check_solve(method, self.form, **plain, progress=progress, engine=engine, on_failure=on_failure)
+        plain = {"gap": gap, "rounds": rounds, "seconds": seconds, "memory": memory, "threads": threads, "seed": seed}
+        more = {"callback": callback, "progress": progress, "engine": engine, "on_failure": on_failure}
+        check_solve(method, self.form, **plain, **more)
         stored = None if checkpoint is None else Checkpoint.of(checkpoint)
         observer = None if observe is None else observer_of(observe)
         given = {"engine": engine, "checkpoint": stored, "rounds": rounds, "callback": callback, "observe": observer}
@@ -216,7 +223,7 @@ class Problem(ShownFormula):
         begun = None if start is None else given_start(start, "start", form)
         point = None if begun is None else (begun.w, begun.flows)
         looks = None if observer is None else Watched(observer)
-        kept: dict[str, Any] = {"observer": looks, "memory": memory}
+        kept: dict[str, Any] = {"observer": looks, "memory": memory, "threads": threads}
         budget = Budget(gap, rounds, seconds, point, callback, progress, stored, seed, engine, **kept)
         run = partial(solve, form, method, budget, self._compiler)
         solution = run() if engine is None else engine.everywhere(form, method, budget, run)
@@ -259,7 +266,14 @@ class Problem(ShownFormula):
 
     @checks.named
     def certify(
-        self, w: Any, flows: Any = None, prices: Any = None, *, gap: float = 1e-6, seconds: float | None = None
+        self,
+        w: Any,
+        flows: Any = None,
+        prices: Any = None,
+        *,
+        gap: float = 1e-6,
+        seconds: float | None = None,
+        memory: float | None = None,
     ) -> Judgement:
         """The judgement of a point, wherever it comes from: ``Q <= P* <= P(w)``, proved.
 
@@ -283,6 +297,8 @@ class Problem(ShownFormula):
             The relative gap that is enough.
         seconds : float, optional
             A budget of time; what was proved until then is returned. The first step has at least one second.
+        memory : float, optional
+            A bound of the bytes that may be taken, as in `solve`: ways to a bound that would take more are left out.
 
         Returns
         -------
@@ -306,7 +322,7 @@ class Problem(ShownFormula):
         own = None if flows is None else given_arrays(flows, "flows", none.flows)
         prices = point.prices if prices is None else given_arrays(prices, "prices", none.prices)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            judged = judge(form, point.w, point.flows if own is None else own, prices, gap, seconds)
+            judged = judge(form, point.w, point.flows if own is None else own, prices, gap, allowing(memory, seconds))
             return judged if own is None else replace(judged, beyond=beyond_capacity(form, own))
 
     # ---- the exact route ---------------------------------------------------------------------------------------

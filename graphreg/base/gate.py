@@ -16,15 +16,16 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from .clock import OutOfTimeError, left, raise_in, setting, starting
+from .. import checks
+from .clock import OutOfTimeError, left, raise_in, setting, starting, within
 
 T = TypeVar("T")
 
@@ -46,9 +47,12 @@ _allowed: contextvars.ContextVar[float] = contextvars.ContextVar("allowed", defa
 
 # ---- memory ----------------------------------------------------------------------------------------------------------
 @contextmanager
-def allowing(memory: float | None) -> Generator[None]:
-    """A context in which no more than so many bytes may be taken; None leaves what holds already, and less wins."""
-    with setting(_allowed, min(_allowed.get(), np.inf if memory is None else memory)):
+def allowing(memory: float | None, seconds: float | None = None) -> Generator[None]:
+    """A context in which no more than so many bytes may be taken, and so many seconds; None leaves what holds already,
+    and less wins."""
+    if memory is not None:
+        checks.positive(memory, "memory")
+    with within(seconds), setting(_allowed, min(_allowed.get(), np.inf if memory is None else memory)):
         yield
 
 
@@ -131,9 +135,9 @@ def carry_out(work: Callable[[], T]) -> T:
     return results[0]
 
 
-def heavy(multiplications: float, work: Callable[[], T]) -> T:
-    """``work()`` of so many multiplications, which is carried out where these take long."""
-    return carry_out(work) if multiplications > QUICK else work()
+def heavy(multiplications: float, work: Callable[..., T], *given: Any) -> T:
+    """``work(*given)`` of so many multiplications, which is carried out where these take long."""
+    return carry_out(partial(work, *given)) if multiplications > QUICK else work(*given)
 
 
 # What compiled code keeps for a thread: Python's dictionary of the thread that asks.
@@ -192,6 +196,71 @@ def _put_to_sleep(threads: list[int]) -> None:
         libc.signal(signal.SIGUSR2, ctypes.cast(libc.pause, ctypes.c_void_p))
         with suppress(ProcessLookupError):
             signal.pthread_kill(thread, signal.SIGUSR2)
+
+
+# ---- threads ---------------------------------------------------------------------------------------------------------
+# Who has passes over many nodes or edges cuts them by the sizes of the problem alone, so that each part writes where no
+# other does, and takes what they give in their order. So no bit depends on how many threads there are.
+Part = TypeVar("Part")
+
+
+class _Team(NamedTuple):
+    size: int
+    others: Any = None  # an executor of all threads but the one that waits for them
+
+
+_team: contextvars.ContextVar[_Team | None] = contextvars.ContextVar("team", default=None)
+
+
+@contextmanager
+def threads(count: int | None) -> Generator[None]:
+    """A context with so many threads; None leaves those that are there, and at first has as many as the variable
+    ``GRAPHREG_THREADS`` says, else one. None of them is left when it is over, so that processes may fork."""
+    if count is None and _team.get() is not None:
+        yield
+        return
+    if count is None:
+        said = os.environ.get("GRAPHREG_THREADS", "")
+        count = max(int(said), 1) if said.isdecimal() else 1
+    if count == 1:
+        with setting(_team, _Team(1)):
+            yield
+        return
+    from concurrent.futures import ThreadPoolExecutor  # here, since one thread needs none
+
+    with ThreadPoolExecutor(count - 1, "graphreg part") as others, setting(_team, _Team(count, others)):
+        yield
+
+
+def dealt(work: Callable[[Part], T], parts: Iterable[Part]) -> list[T]:
+    """``work`` of each of the parts, in their order, by as many threads as there are. Numpy and compiled code, which
+    let go of Python's lock, then run side by side."""
+    parts, team = list(parts), _team.get()
+    if team is None or team.size == 1 or len(parts) < 2:
+        return list(map(work, parts))
+    found: list[Any] = [None] * len(parts)
+    numbers = iter(range(len(parts)))  # of which each is given to one thread
+
+    def run() -> None:
+        for k in numbers:
+            found[k] = work(parts[k])
+
+    others: list[Any] = []
+    try:
+        with starting:
+            for _ in range(min(team.size, len(parts)) - 1):
+                context = contextvars.copy_context()
+                context.run(_team.set, _Team(1))
+                others.append(team.others.submit(context.run, run))
+        run()
+    finally:  # also where the time is up: nobody writes any more to what others may have then
+        for _ in numbers:
+            pass
+        for other in others:
+            other.exception()
+    for other in others:
+        other.result()
+    return found
 
 
 # ---- processes that can be killed ------------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ def least_of_stack(A: Array, share: float) -> Array:
         return found
     A, diagonal = A[usable], diagonal[usable]
     tau = 1.01 * share + 1.1 * (d + 3) ** 2 * U
-    estimate, best = heavy(20.0 * A.size * d, lambda: _estimates(A, diagonal)), np.zeros(len(A))
+    estimate, best = heavy(20.0 * A.size * d, _estimates, A, diagonal), np.zeros(len(A))
     for factor in BELOW:
         todo = np.flatnonzero((best == 0.0) & (estimate > 0.0))
         if not len(todo):

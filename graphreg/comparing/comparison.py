@@ -15,6 +15,7 @@ from ..auditing import AbstractAlgorithm, Course, CourseRunner, algorithm_of
 from ..base.clock import progress_bar
 from ..base.display import Html, Shown, sentence, title
 from ..base.escaping import page, printed, visible
+from ..base.gate import allowing
 from ..base.shortcuts import shortcut
 from ..certificate import Certificate, common, feasible, relative
 from ..errors import GraphregError, MethodError, SolverError
@@ -194,6 +195,7 @@ def compare(
     gap: float = 1e-6,
     rounds: int | None = None,
     seconds: float = 60.0,
+    memory: float | None = None,
     seed: int | None = None,
     progress: bool | None = None,
 ) -> Comparison:
@@ -224,6 +226,8 @@ def compare(
         time allows, and at most 100,000.
     seconds : float
         The budget of each.
+    memory : float, optional
+        A bound of the bytes that each may take, as in `Problem.solve`.
     seed : int, optional
         Of the random numbers, the same for each; by default one is drawn, which ``comparison.seed`` tells.
     progress : bool, optional
@@ -258,7 +262,8 @@ def compare(
     order = dict.fromkeys([exact, *chosen])  # the reference first, which is no row unless it was asked for
     found: dict[str | None, Solution | NoRun] = {}
     sent: dict[str, Sent] = {}
-    with progress_bar(progress, total=len(order), desc="comparing", unit=" methods") as show:
+    bar = progress_bar(progress, total=len(order), desc="comparing", unit=" methods")
+    with allowing(memory), bar as show:
         for k, name in enumerate(order):
             show(int(k > 0), name or "reference")
             method = Exact() if name is None else chosen[name]

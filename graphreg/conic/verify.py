@@ -131,12 +131,12 @@ def reach(system: System, given: Proposal) -> Reached:
     r = residual(M, system.c, given.high, given.low).size()
     radius = core_radius(M, r, given) if len(given.core) else np.zeros(N)
     radius[given.columns] = given.radius
-    G = _sizes(M[given.rows]).tocoo()
+    G = M[given.rows].tocoo()
     at, j = G.coords
     own = j == given.columns[at]
     most = np.zeros(len(given.rows))
-    most[at[own]] = G.data[own]
-    others = sp.csr_array((G.data[~own], (at[~own], j[~own])), shape=G.shape)
+    most[at[own]] = np.abs(G.data[own])  # the pair's own entry as it is: raised, it would give room that is not there
+    others = _sizes(sp.csr_array((G.data[~own], (at[~own], j[~own])), shape=G.shape))
     taken = upwards(r[given.rows] + others @ radius, _longest(others) + 2)
     need((taken <= most * given.radius * (1.0 - EPS) - DUST).all(), "a correction leaves its room")
     missed = upwards(r[given.left] + _sizes(M[given.left]) @ radius, _longest(M) + 2)

@@ -8,6 +8,7 @@ from typing import cast
 
 import numpy as np
 
+from ..base.gate import dealt
 from ..terms import Array, EdgeBlock
 from .compiler import compiled, specialised, width_of
 from .edges import EdgeArrays, FlowBuffers, edge_adjoint, edge_round, kind_of
@@ -32,9 +33,9 @@ class AbstractRoundBlock(ABC):
         """The way back, (m, k)."""
 
     @abstractmethod
-    def round(self, s: float, rho: float, flows: FlowBuffers) -> None:
-        """The prox of sigma g* at u + sigma (K ahead - center), sigma = 1/(2 s), relaxed by rho (not for rho = 0),
-        takes the place of u, and K' of it is added to ``adjoint``."""
+    def round(self, s: float, rho: float, flows: FlowBuffers, before: Array) -> None:
+        """The prox of sigma g* at ``before`` + sigma (K ahead - center), sigma = 1/(2 s), relaxed by rho (not for
+        rho = 0), comes into u, which ``before`` may be, and K' of it is added to ``adjoint``."""
 
     @abstractmethod
     def add_adjoint(self, u: Array, adjoint: Array) -> None:
@@ -50,7 +51,6 @@ class CompiledBlock(AbstractRoundBlock):
     kind: int
     c: Array
     center: Array
-    work: Array
     d: int
     strict: bool
 
@@ -63,7 +63,7 @@ class CompiledBlock(AbstractRoundBlock):
         center = NOTHING if edge.center is None else order.of(edge.center)
         c = order.of(edge.weight)
         even = order.sweep is not None and len(c) > 0 and bool((c == c[0]).all())
-        return CompiledBlock(edge, order, kind, c[:1].copy() if even else c, center, np.empty(d), d, strict)
+        return CompiledBlock(edge, order, kind, c[:1].copy() if even else c, center, d, strict)
 
     @property
     def size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -75,14 +75,26 @@ class CompiledBlock(AbstractRoundBlock):
     def rows_of_flat(self, flat: Array) -> Array:
         return self.order.back(flat, self.d)
 
-    def round(self, s: float, rho: float, flows: FlowBuffers) -> None:
+    def round(self, s: float, rho: float, flows: FlowBuffers, before: Array) -> None:
         if self.order.sweep is not None:
+            if before is not flows.u:
+                flows.u[:] = before
             self.sweep(s, rho, flows, NO_NODES)
             return
-        o, sigma = self.order, 1.0 / self.edge.lengths / s
+        o, d, sigma = self.order, self.d, 1.0 / self.edge.lengths / s
         flags = int(self.edge.ground), int(self.center.size > 0)
-        kernel = specialised(edge_round, width_of(self.d), self.kind, *flags, strict=self.strict)
-        kernel(EdgeArrays(o.tail, o.head, self.c, self.center), sigma, float(rho), flows, self.work, self.d)
+        kernel = specialised(edge_round, width_of(d), self.kind, *flags, strict=self.strict)
+
+        def part(some: slice) -> None:
+            numbers = slice(some.start * d, some.stop * d)
+            u = flows.u[numbers]
+            if before is not flows.u:
+                u[:] = before[numbers]
+            edges = EdgeArrays(o.tail[some], o.head[some], self.c[some], self.center[numbers])
+            kernel(edges, sigma, float(rho), FlowBuffers(flows.ahead, u, flows.adjoint), np.empty(d), d)
+
+        for stage in o.stages:
+            dealt(part, stage)
 
     def sweep(self, s: float, rho: float, flows: FlowBuffers, nodes: Nodes, rounds: int = 1) -> None:
         """Rounds of edges that a sweep takes, and of the nodes where there are any."""
@@ -99,7 +111,13 @@ class CompiledBlock(AbstractRoundBlock):
         if o.runs is not None:
             compiled(run_adjoint)(o.runs.first, o.runs.tail, o.runs.head, u, adjoint)
         else:
-            compiled(edge_adjoint, True)(o.tail, o.head, u, adjoint, self.d, int(self.edge.ground))
+            kernel, d, ground = compiled(edge_adjoint, True), self.d, int(self.edge.ground)
+
+            def part(some: slice) -> None:
+                kernel(o.tail[some], o.head[some], u[some.start * d : some.stop * d], adjoint, d, ground)
+
+            for stage in o.stages:
+                dealt(part, stage)
 
 
 @dataclass(frozen=True)
@@ -121,15 +139,15 @@ class PlainBlock(AbstractRoundBlock):
     def rows_of_flat(self, flat: Array) -> Array:
         return flat.reshape(-1, self.width)
 
-    def round(self, s: float, rho: float, flows: FlowBuffers) -> None:
-        sigma, u = 1.0 / self.edge.lengths / s, self.rows_of_flat(flows.u)
+    def round(self, s: float, rho: float, flows: FlowBuffers, before: Array) -> None:
+        sigma, u = 1.0 / self.edge.lengths / s, self.rows_of_flat(before)
         v = self.edge.difference(flows.ahead.reshape(self.shape))
         v *= sigma
         v += u
         out = self.edge.penalty.dual_prox(v, np.full(len(self.c), sigma), self.c)
         if rho != 0.0:
             out = u + rho * (out - u)
-        u[...] = out
+        self.rows_of_flat(flows.u)[...] = out
         self.add_adjoint(flows.u, flows.adjoint)
 
     def add_adjoint(self, u: Array, adjoint: Array) -> None:

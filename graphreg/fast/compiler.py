@@ -53,7 +53,7 @@ def compiled(function: Kernel, strict: bool = False) -> Kernel:
 
 
 def _arithmetic(strict: bool) -> dict[str, Any]:
-    how: dict[str, Any] = {"error_model": "numpy", "pipeline_class": _compiler()}
+    how: dict[str, Any] = {"error_model": "numpy", "pipeline_class": _compiler(), "nogil": True}
     return how if strict else {**how, "fastmath": FAST}
 
 

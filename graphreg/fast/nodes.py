@@ -10,10 +10,11 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
+from ..base.gate import dealt
 from ..oracles import AbstractNodeProx, GramProx, Memory, QuadraticProx
-from ..terms import Array, Packed
+from ..terms import Array, Packed, at_a_time
 from .compiler import Kernel, Step, specialised, width_of
-from .packed import packed_spreads
+from .packed import NODES, packed_spreads
 
 EVEN = 1e6  # condition number of H + I/tau up to which an inverse does no harm to a round
 
@@ -79,15 +80,19 @@ class QuadraticRound(AbstractRoundLoss):
 
     nodes: Array
     own: Eigen
-    work: Array
+    rank: int
     d: int
     strict: bool = False
 
     def round(self, at: Standing, warm: Array | None, memory: Memory, out: Moved) -> Memory:
-        rank = len(self.work)
-        widths = width_of(self.d), width_of(rank) if width_of(self.d) else 0
-        kernel = specialised(quadratic_round, *widths, strict=self.strict)
-        kernel(self.nodes, self.own, at, out, self.work, self.d)
+        d, rank = self.d, self.rank
+        kernel = specialised(quadratic_round, width_of(d), width_of(rank) if width_of(d) else 0, strict=self.strict)
+
+        def part(some: slice) -> None:
+            V, values, target = (_of(x, some, width) for x, width in zip(self.own, (d * rank, rank, rank), strict=True))
+            kernel(self.nodes[some], Eigen(V, values, target), at, out, np.empty(rank), d)
+
+        dealt(part, at_a_time(NODES, len(self.nodes)))
         return memory
 
 
@@ -95,24 +100,29 @@ class PackedRound(AbstractRoundLoss):
     """f_i = 1/2 w'H_i w - <h_i, w>, by the inverses of H_i + I/tau_i at the s of the moment; at nodes where such a
     matrix is nearly singular by the prox' eigenvectors."""
 
-    def __init__(self, nodes: Array, prox: AbstractNodeProx, each: GramProx, d: int, strict: bool = False) -> None:
-        self.nodes, self.prox, self.each, self.d, self.strict = nodes, prox, each, d, strict
-        self.h, self.work = _flat(each.h), np.empty(d)
+    def __init__(self, nodes: Array, prox: AbstractNodeProx, grams: GramProx, d: int, strict: bool = False) -> None:
+        self.nodes, self.prox, self.grams, self.d, self.strict = nodes, prox, grams, d, strict
+        self.h = _flat(grams.h)
         # s, the inverses there, and the nodes that must not take theirs
         self._known: tuple[float, Packed | None, QuadraticRound | None] = (0.0, None, None)
 
     def round(self, at: Standing, warm: Array | None, memory: Memory, out: Moved) -> Memory:
         inverse, others = self._ways(at)
         if inverse is not None:
-            kernel = specialised(packed_round, width_of(self.d), strict=self.strict)
-            kernel(self.nodes, (inverse.flat, self.h), at, out, self.work, self.d)
+            d, size, flat = self.d, self.d * (self.d + 1) // 2, inverse.flat
+            kernel = specialised(packed_round, width_of(d), strict=self.strict)
+
+            def part(some: slice) -> None:
+                kernel(self.nodes[some], (_of(flat, some, size), _of(self.h, some, d)), at, out, np.empty(d), d)
+
+            dealt(part, at_a_time(NODES, len(self.nodes)))
         return memory if others is None else others.round(at, warm, memory, out)
 
     def _ways(self, at: Standing) -> tuple[Packed | None, QuadraticRound | None]:
         """Each node decides for itself, so that the bits of one do not depend on which others are here."""
         if self._known[0] != at.s:
             self._known = (0.0, None, None)  # before there is another as large
-            inverse, spread = packed_spreads(self.each.H, at.degree[self.nodes] / at.s, self.strict)
+            inverse, spread = packed_spreads(self.grams.H, at.degree[self.nodes] / at.s, self.strict)
             bad = ~(spread <= EVEN)
             others = self._by_factors(slice(None) if bad.all() else bad) if bad.any() else None
             self._known = at.s, None if bad.all() else inverse, others
@@ -185,7 +195,12 @@ def round_losses(
 def _by_factors(nodes: Array, found: QuadraticProx, d: int, strict: bool) -> QuadraticRound:
     V = cast(Array, found.V)
     own = Eigen(_flat(V), _flat(found.values), _flat(found.linear))
-    return QuadraticRound(nodes, own, np.empty(V.shape[2]), d, strict)
+    return QuadraticRound(nodes, own, V.shape[2], d, strict)
+
+
+def _of(flat: Array, some: slice, width: int) -> Array:
+    """What some nodes have of an array with so many numbers of each."""
+    return flat[some.start * width : some.stop * width]
 
 
 def _flat(values: Array) -> Array:

@@ -4,13 +4,15 @@ they are, or so that neighbours are near."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..base.csgraph import reverse_cuthill_mckee
+from ..base.gate import dealt
 from ..form import Form
-from ..terms import Array
+from ..terms import Array, at_a_time
 from ..terms.losses import AbstractQuadraticLoss
 from .edges import kind_of
 
@@ -18,6 +20,8 @@ LONG = 16  # edges of a run on average, from which on slices pay
 FAR = 2**12  # between the ends of an edge on average: more than a cache holds of the nodes between them
 NEARER = 0.5  # of that, which is worth another order
 BLOCK = 2**10  # tails of a group: what some rounds have of them, and of their edges, fits into a cache
+MANY = 2**20  # numbers of the flows from which on edges stand in parts, of which threads take several at a time
+PARTS = 8  # of the nodes
 
 
 @dataclass(frozen=True)
@@ -44,25 +48,50 @@ class Sweep:
 
 @dataclass(frozen=True)
 class EdgeOrder:
-    """``places`` are the edges of the block in their new order (None: as they are); int32 ends in that order."""
+    """``places`` are the edges of the block in their new order (None: as they are); int32 ends in that order. Those of
+    part k stand from ``first[k]`` to ``first[k + 1]``, where they stand in parts."""
 
     places: Array | None
     tail: Array
     head: Array
     sweep: Sweep | None = None
     runs: EdgeRuns | None = None
+    first: Array | None = None
+
+    @cached_property
+    def stages(self) -> list[list[slice]]:
+        """All parts, stage by stage: no two parts of a stage have a node in common."""
+        if self.first is None:
+            return [[slice(0, len(self.tail))]]
+        parts = [
+            slice(begin, end) for begin, end in zip(self.first[:-1].tolist(), self.first[1:].tolist(), strict=True)
+        ]
+        stages = (parts[k : k + PARTS] for k in range(0, len(parts), PARTS))
+        return [[part for part in stage if part.stop > part.start] for stage in stages]
 
     def of(self, rows: Array) -> Array:
         """The values of the edges of the block, flat and in the new order."""
-        return np.ascontiguousarray(rows if self.places is None else rows[self.places], dtype=float).reshape(-1)
+        if self.places is None:
+            return np.ascontiguousarray(rows, dtype=float).reshape(-1)
+        places, out = self.places, np.empty(rows.shape)
+
+        def part(some: slice) -> None:
+            out[some] = rows[places[some]]
+
+        dealt(part, at_a_time(MANY, len(places)))
+        return out.reshape(-1)
 
     def back(self, flat: Array, width: int) -> Array:
         """The way back, (m, width)."""
         rows = flat.reshape(-1, width)
         if self.places is None:
             return rows
-        out = np.empty_like(rows)
-        out[self.places] = rows
+        places, out = self.places, np.empty_like(rows)
+
+        def part(some: slice) -> None:
+            out[places[some]] = rows[some]
+
+        dealt(part, at_a_time(MANY // width, len(places)))
         return out
 
 
@@ -78,7 +107,13 @@ def orders_of(form: Form, whole: bool = True) -> RoundOrders:
     """The order in which rounds go through a form whose nodes stand as they are. Where it is a part of the
     ``whole``, its edges stand as they would among all others: by tails."""
     slices = whole and form.d == 1
-    return RoundOrders(None, tuple(edge_order(e.tail, e.head, form.n, slices and not e.ground) for e in form.edges))
+    orders = (edge_order(e.tail, e.head, form.n, slices and not e.ground) for e in form.edges)
+    if whole and not slices:
+        orders = (
+            _in_parts(order, form.n, e.ground) if e.count * form.width(e) >= MANY else order
+            for order, e in zip(orders, form.edges, strict=True)
+        )
+    return RoundOrders(None, tuple(orders))
 
 
 def near_orders(form: Form, orders: RoundOrders) -> RoundOrders:
@@ -132,6 +167,20 @@ def _by_tails(tail: Array, head: Array, n: int, slices: bool) -> EdgeOrder:
         places = np.argsort(tail * np.int64(m) + np.arange(m))  # of different numbers, so that any sort will do
     t, h = (tail, head) if places is None else (tail[places], head[places])
     return EdgeOrder(places, t, h, _sweep(t, np.minimum(t, h), np.maximum(t, h), n) if slices and len(t) else None)
+
+
+def _in_parts(order: EdgeOrder, n: int, ground: bool) -> EdgeOrder:
+    """The edges by the parts of the nodes in which their ends lie, and as they stood in each. First come those within
+    a part; of the others two parts meet at one stage, as two of so many players of a tournament on one day."""
+    one = order.tail.astype(np.int64) * PARTS // n
+    other = one if ground else order.head.astype(np.int64) * PARTS // n
+    low, high = np.minimum(one, other), np.maximum(one, other)
+    day = np.where(high == PARTS - 1, 2 * low, low + high) % (PARTS - 1)
+    part = (np.where(low == high, 0, 1 + day) * PARTS + low).astype(np.uint8)
+    places = np.argsort(part, kind="stable")
+    first = np.searchsorted(part[places], np.arange(PARTS * PARTS + 1))
+    known = places if order.places is None else order.places[places]
+    return EdgeOrder(known, order.tail[places], order.head[places], first=first)
 
 
 def _along(tail: Array, head: Array) -> Array | None:

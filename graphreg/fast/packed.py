@@ -6,12 +6,14 @@ import math
 
 import numpy as np
 
-from ..terms import Array, Packed
+from ..base.gate import dealt
+from ..terms import Array, Packed, at_a_time
 from .compiler import Kernel, Step, compiled, specialised, width_of
 
 LEAST = 1e-12  # of its diagonal: a pivot below it counts as 0
 TINY = 1e-300  # instead of what has no root
 LANES = 8  # matrices side by side
+NODES = 1 << 14  # of a part, of which threads take several at a time; a multiple of `LANES`
 
 Work = tuple[Array, Array, Array]  # room for so many matrices, two columns, and four numbers of each
 
@@ -20,8 +22,14 @@ def packed_spreads(H: Packed, shift: Array, strict: bool = False) -> tuple[Packe
     """The inverses of H_i + shift_i I, and the products of the traces of such a matrix and of its inverse, which are
     not less than a condition number, (n,); inf where a matrix is singular in floats, and its inverse any numbers."""
     out, spread = Packed(np.empty(H.flat.shape), H.d), np.full(len(shift), np.inf)
-    work = np.empty(H.rows.shape[1] * LANES), np.empty(2 * H.d * LANES), np.empty(4 * LANES)
-    compiled(packed_inverse, strict)(H.flat, shift, out.flat, spread, work, H.d)
+    kernel, size = compiled(packed_inverse, strict), H.rows.shape[1]
+
+    def part(some: slice) -> None:
+        work = np.empty(size * LANES), np.empty(2 * H.d * LANES), np.empty(4 * LANES)
+        numbers = slice(some.start * size, some.stop * size)
+        kernel(H.flat[numbers], shift[some], out.flat[numbers], spread[some], work, H.d)
+
+    dealt(part, at_a_time(NODES, len(shift)))
     return out, spread
 
 
@@ -29,7 +37,13 @@ def packed_products(A: Packed, v: Array) -> Array:
     """A_i v_i for v (n, d)."""
     out = np.empty(v.shape)
     kernel = specialised(packed_times, width_of(A.d))
-    kernel(A.flat, np.ascontiguousarray(v).reshape(-1), out.reshape(-1), A.d)
+    size, flat, found = A.rows.shape[1], np.ascontiguousarray(v).reshape(-1), out.reshape(-1)
+
+    def part(some: slice) -> None:
+        mine = slice(some.start * A.d, some.stop * A.d)
+        kernel(A.flat[some.start * size : some.stop * size], flat[mine], found[mine], A.d)
+
+    dealt(part, at_a_time(NODES, len(v)))
     return out
 
 

@@ -12,9 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..terms import Array, EdgeBlock
+from ..base.gate import dealt
+from ..terms import Array, EdgeBlock, at_a_time
 from .compiler import Kernel, compiled, specialised
 from .edges import BALL, SQUARE, TINY, kind_of
+
+EDGES = 1 << 18  # of a part, of which threads take several at a time
 
 
 @dataclass(frozen=True)
@@ -32,8 +35,15 @@ class EdgePasses:
     def residual(self, w: Array, u: Array) -> tuple[float, float]:
         """sum c ||z||, and sum of c ||z|| - <u, z> of the clipped flows, z = Kw - center."""
         center = np.zeros(0) if self.edge.center is None else _flat(self.edge.center)
-        kernel = specialised(norm_residuals, int(self.d == 1))
-        return kernel(self._edges, center, _flat(u), _flat(w), self._kind)
+        kernel, (tail, head, base, strength) = specialised(norm_residuals, int(self.d == 1)), self._edges
+        u, w, k = _flat(u), _flat(w), self.d
+
+        def part(some: slice) -> tuple[float, float]:
+            mine = slice(some.start * k, some.stop * k)
+            return kernel((tail[some], head[some], base[some], strength), center[mine], u[mine], w, self._kind)
+
+        values, residuals = zip(*dealt(part, at_a_time(EDGES, len(tail))), strict=True)
+        return sum(values), sum(residuals)
 
     def unite(self, share: float, u: Array, parent: Array, whole: bool) -> None:
         """Nodes, unless ``whole`` entries, that are tied by flows shorter than ``share`` c come into one group."""

@@ -15,10 +15,11 @@ from typing import cast
 
 import numpy as np
 
+from ..base.gate import dealt
 from ..form import Form
 from ..network import AbstractFlatPoint, AbstractImage, AbstractRounds, Memories, Rest
 from ..oracles import AbstractNodeProx
-from ..terms import Array
+from ..terms import Array, at_a_time
 from .blocks import AbstractRoundBlock, CompiledBlock, PlainBlock
 from .edges import FlowBuffers
 from .nodes import AbstractRoundLoss, MeanRound, Moved, Standing, round_losses
@@ -26,6 +27,8 @@ from .order import RoundOrders
 from .sweeps import Nodes
 
 AT_ONCE = 50_000_000  # entries of the flows times rounds between two looks at the clock: about .1 s
+
+AT_A_TIME = 1 << 18  # numbers of two points whose difference stays in the cache
 
 Round = tuple["FlatPoint", "Image", Memories]
 
@@ -148,11 +151,14 @@ class Rounds(AbstractRounds):
         shapes = [self.form.shape, *((len(edge.tail), self.form.width(edge)) for edge in self.form.edges)]
         if [w.shape, *(each.shape for each in u)] != shapes:  # kernels look at no bounds
             raise ValueError(f"parameters and flows must have the shapes {shapes}")
-        flat = tuple(block.flat_flows(each) for block, each in zip(self.blocks, u, strict=True))
-        adjoint = self.buffers.filled(self.form.n * self.form.d, 0.0)
-        for block, each in zip(self.blocks, flat, strict=True):
-            block.add_adjoint(each, adjoint)
-        return FlatPoint(self, np.ascontiguousarray(_placed(w, self.place), dtype=float).reshape(-1), flat, adjoint)
+        flat, adjoint = list[Array](), self.buffers.filled(self.form.n * self.form.d, 0.0)
+        for block, each in zip(self.blocks, u, strict=True):
+            some = each.any()  # at the start of most runs there are none
+            flat.append(block.flat_flows(each) if some else self.buffers.filled(block.size, 0.0))
+            if some:
+                block.add_adjoint(flat[-1], adjoint)
+        flat_w = np.ascontiguousarray(_placed(w, self.place), dtype=float).reshape(-1)
+        return FlatPoint(self, flat_w, tuple(flat), adjoint)
 
     def left(self, flat_w: Array) -> Array:
         """The way back of parameters, (n, d)."""
@@ -221,19 +227,27 @@ class Rounds(AbstractRounds):
         """The flows, relaxed by rho (as the prox leaves them for rho = 0), and K' of them; those of x where it
         ``stays`` in place, else others."""
         adjoint = self.buffers.filled(self.form.n * self.form.d, 0.0)
-        flows = x.flat_u if stays else tuple(self.buffers.filled(u.size, u) for u in x.flat_u)
-        for block, u in zip(self.blocks, flows, strict=True):
-            block.round(s, rho, FlowBuffers(ahead, u, adjoint))
+        flows = x.flat_u if stays else tuple(self.buffers.take(u.size) for u in x.flat_u)
+        for block, u, before in zip(self.blocks, flows, x.flat_u, strict=True):
+            block.round(s, rho, FlowBuffers(ahead, u, adjoint), before)
         return flows, adjoint
 
     def way(self, a: FlatPoint, b: FlatPoint) -> tuple[float, float]:
         """sum_i deg_i ||dw_i||^2, and sum_e (2, to the ground 1) ||du_e||^2."""
         d, moved = self.form.d, 0.0
         for edge, here, there in zip(self.form.edges, a.flat_u, b.flat_u, strict=True):
-            du = here - there
-            moved += edge.lengths * float(du @ du)
-        dw = (a.flat_w - b.flat_w).reshape(-1, d)
-        return float(self.degree @ np.einsum("ik,ik->i", dw, dw)), float(moved)
+
+            def flows(some: slice, here: Array = here, there: Array = there) -> float:
+                du = here[some] - there[some]
+                return float(du @ du)
+
+            moved += edge.lengths * sum(dealt(flows, at_a_time(AT_A_TIME, len(here))))
+
+        def nodes(some: slice) -> float:
+            dw = (a.flat_w[some] - b.flat_w[some]).reshape(-1, d)
+            return float(self.degree[some.start // d : some.stop // d] @ np.einsum("ik,ik->i", dw, dw))
+
+        return sum(dealt(nodes, at_a_time(AT_A_TIME // d * d, len(a.flat_w)))), float(moved)
 
     def trim(self) -> None:
         self.buffers.trim()

@@ -13,7 +13,7 @@ import numpy as np
 import graphreg as gr
 
 from .. import checks
-from ..base.clock import within
+from ..base.gate import allowing
 from ..base.messages import near
 from ..catalogue import named
 from ..errors import DataError, GraphError, TermError
@@ -58,6 +58,7 @@ def fit(  # noqa: PLR0913
     gap: float = 1e-6,
     seed: int = 0,
     seconds: float | None = None,
+    memory: float | None = None,
     jobs: int = 1,
     progress: bool | None = None,
 ) -> Fit:
@@ -107,7 +108,7 @@ def fit(  # noqa: PLR0913
         Whether samples or whole nodes are held out; see `cross_validate`.
     folds : int, sequence or splitter
         As in `cross_validate`; a column of times for instance, by position: ``folds=frame["year"]``.
-    gap, seed, seconds, jobs, progress
+    gap, seed, seconds, memory, jobs, progress
         As in `cross_validate`.
 
     Returns
@@ -138,8 +139,8 @@ def fit(  # noqa: PLR0913
     family = _family(rows, loss)
     problem = _problem(rows, family, whole, gr.L2() if penalty is None else penalty)
     how: dict[str, Any] = {"scoring": SCORES.get(family.name, "loss"), "by": by, "seed": seed}
-    how |= {"gap": gap, "jobs": jobs, "progress": progress}
-    with within(seconds):
+    how |= {"gap": gap, "memory": memory, "jobs": jobs, "progress": progress}
+    with allowing(memory, seconds):
         found = gr.cross_validate(problem, _strengths(problem) if strengths is None else list(strengths), folds, **how)
         pooled = _pooled(rows, family, whole, folds, how)
     found.assign()

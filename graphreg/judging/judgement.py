@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.clock import OutOfTimeError, alarm, at_least, check_deadline, within
+from ..base.clock import OutOfTimeError, alarm, at_least, check_deadline
 from ..base.display import Html, sentence, table
 from ..base.gate import refuse
 from ..base.shortcuts import shortcut
@@ -131,15 +132,15 @@ class Judgement(Certificate):
 
 
 def judge(
-    form: Form, w: Array, flows: Arrays | None, prices: Arrays | None, gap: float, seconds: float | None
+    form: Form, w: Array, flows: Arrays | None, prices: Arrays | None, gap: float, limits: AbstractContextManager[None]
 ) -> Judgement:
     """The certificate of w, by as many of the steps as it takes: what is given or follows from the gradients at w, what
     balances them at the kinks near w, some rounds of the primal-dual method from w and the flows found so far, and the
     exact route."""
-    refuse(Costs(form).arrays / 8.0, "certify", "about ")
-    own = feasible(form, w)
-    judged, name = _Judged(form, own, gap), "gradients"
-    with within(seconds):
+    with limits:
+        refuse(Costs(form).arrays / 8.0, "certify", "about ")
+        own = feasible(form, w)
+        judged, name = _Judged(form, own, gap), "gradients"
         try:
             for name, bound in judged.bounds(flows, prices):
                 began = time.perf_counter()

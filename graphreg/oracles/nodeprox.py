@@ -110,7 +110,7 @@ class GramProx(AbstractNodeProx):
     def factorised(self) -> QuadraticProx:
         """The prox by eigenvectors."""
         H = self.H.dense()
-        values, V = heavy(10.0 * H.size * H.shape[1], lambda: np.linalg.eigh(H))
+        values, V = heavy(10.0 * H.size * H.shape[1], np.linalg.eigh, H)
         values = np.where(values > 1e-15 * values[:, -1:], values, 0.0)
         pull = np.where(values > 0, np.matmul(self.h[:, None, :], V)[:, 0, :], 0.0)
         return QuadraticProx(self.nodes, np.ascontiguousarray(V), values, pull)

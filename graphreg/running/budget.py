@@ -63,6 +63,7 @@ class Budget:
     known: Certificate | None = None  # bounds that are known beforehand
     observer: Watched | None = None  # an Observer
     memory: float | None = None  # bytes
+    threads: int | None = None
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..base.breakdown import Watched, broken, cause
-from ..base.clock import OutOfTimeError, afresh, alarm, check_deadline, within
-from ..base.gate import allowing, refuse
+from ..base.clock import OutOfTimeError, afresh, alarm, check_deadline
+from ..base.gate import allowing, refuse, threads
 from ..base.shortcuts import shortcut
 from ..certificate import (
     AtInfinity,
@@ -59,7 +59,7 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
         callback = None if budget.callback is None else Watched(budget.callback)
         task = Task(form, method, replace(budget, seed=seed, callback=callback), compiler, kept)
         try:
-            with within(budget.seconds), allowing(budget.memory):
+            with allowing(budget.memory, budget.seconds), threads(budget.threads):
                 found = task.solved()
         except OutOfTimeError:  # before the first round, or after the last
             found = task.broken_off("budget")

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..base.display import Brief
-from ..base.gate import heavy, refuse
+from ..base.gate import dealt, heavy, refuse
 from ..inputs import difference_matrix
 from .padding import at_a_time, product
 from .records import GROUND, Array
@@ -444,16 +444,18 @@ def pieces(rows: int, width: int) -> Iterator[slice]:
     return at_a_time(STREAM // max(width, 1), rows)
 
 
-def streamed(each: Callable[[Rows], Array], rows: int, width: int = 1) -> Array:
-    """The values of ``each`` at the rows, for as many of them at a time as stay in the cache: of large blocks it
+def streamed(work: Callable[[Rows], Array], rows: int, width: int = 1) -> Array:
+    """The values of ``work`` at the rows, for as many of them at a time as stay in the cache: of large blocks it
     leaves no arrays between that are as large."""
     if rows * width <= STREAM:
-        return each(slice(None))
-    out: Array | None = None
-    for some in pieces(rows, width):
-        part = each(some)
-        if out is None:
-            out = np.empty((rows, *part.shape[1:]), dtype=part.dtype)
-        out[some] = part
-    assert out is not None  # there are rows
+        return work(slice(None))
+    first, *others = pieces(rows, width)
+    part = work(first)
+    out = np.empty((rows, *part.shape[1:]), dtype=part.dtype)
+    out[first] = part
+
+    def further(some: slice) -> None:
+        out[some] = work(some)
+
+    dealt(further, others)
     return out

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse import _sparsetools
 
-from ..base.gate import heavy
+from ..base.gate import dealt, heavy
 from .records import Array
 
 
@@ -85,10 +85,10 @@ def gram(X: Array, M: Array) -> Array:
     the k predictors of a sample, give (g, p k, p k)."""
     g, m, p = X.shape
     if M.ndim == 2:
-        return heavy(float(X.size) * p, lambda: np.matmul(X.transpose(0, 2, 1) * M[:, None, :], X))
+        return heavy(float(X.size) * p, np.matmul, X.transpose(0, 2, 1) * M[:, None, :], X)
     k = M.shape[-1]
     right = (X[:, :, :, None] * M.reshape(g, m, 1, k * k)).reshape(g, m, p * k * k)
-    H = heavy(float(right.size) * p, lambda: np.matmul(X.transpose(0, 2, 1), right)).reshape(g, p, p, k, k)
+    H = heavy(float(right.size) * p, np.matmul, X.transpose(0, 2, 1), right).reshape(g, p, p, k, k)
     return np.ascontiguousarray(H.transpose(0, 1, 3, 2, 4)).reshape(g, p * k, p * k)
 
 
@@ -96,15 +96,25 @@ def predictors(X: Array, w: Array) -> Array:
     """X w for each of a stack of designs (g, m, p) and parameters (g, d): (g, m), or (g, m, k) where d = p k."""
     g, _, p = X.shape
     if w.shape[1] == p:
-        return np.matmul(X, w[:, :, None])[:, :, 0]
-    return np.matmul(X, w.reshape(g, p, -1))
+        return _products(X, w[:, :, None])[:, :, 0]
+    return _products(X, w.reshape(g, p, -1))
 
 
 def adjoint(XT: Array, a: Array) -> Array:
     """X'a, (g, d), for stacks of transposed designs (g, p, m) and of prices (g, m) or (g, m, k)."""
     if a.ndim == 2:
-        return np.matmul(XT, a[:, :, None])[:, :, 0]
-    return np.matmul(XT, a).reshape(len(a), -1)
+        return _products(XT, a[:, :, None])[:, :, 0]
+    return _products(XT, a).reshape(len(a), -1)
+
+
+def _products(A: Array, x: Array) -> Array:
+    """A_i x_i for stacks of matrices (g, m, p) and (g, p, k)."""
+    g, m, p = A.shape
+    if A.size <= PRODUCTS:
+        return np.matmul(A, x)
+    out = np.empty((g, m, x.shape[2]), dtype=np.result_type(A, x))
+    dealt(lambda some: np.matmul(A[some], x[some], out=out[some]), at_a_time(PRODUCTS // (m * p), g))
+    return out
 
 
 def inverses(H: Array) -> Array:
@@ -113,7 +123,7 @@ def inverses(H: Array) -> Array:
         return 1.0 / H
     diagonal = np.einsum("ijj->ij", H)
     if diagonal.max(initial=0.0) <= ALIKE * diagonal.min(initial=np.inf):
-        return heavy(float(H.size) * H.shape[1], lambda: np.linalg.inv(H))
+        return heavy(float(H.size) * H.shape[1], np.linalg.inv, H)
     scale = 1.0 / np.sqrt(diagonal)
     both = scale[:, :, None] * scale[:, None, :]
     return np.linalg.inv(H * both) * both
@@ -166,6 +176,7 @@ def batches(node: Array, X: Array, lanes: tuple[int, ...] | None = None) -> tupl
 # ---- stacks of symmetric matrices, one triangle of each --------------------------------------------------------------
 ALIKE = 1e6  # diagonals of coordinates that differ by less are in the same units
 CELLS = 1 << 15  # numbers of dense matrices, or of designs, at a time
+PRODUCTS = 1 << 20  # numbers of a stack from which on products with it are made in parts
 
 
 @dataclass(frozen=True, eq=False)

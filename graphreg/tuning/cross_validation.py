@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..base.clock import cut_short, needed, progress_bar, within
+from ..base.clock import cut_short, needed, progress_bar
+from ..base.gate import allowing, refuse
 from ..base.messages import warn
 from ..distributed import MPI
 from ..errors import MethodError, WorkerError
 from ..methods import METHOD, AbstractMethod
 from ..problem import Problem, problem_of
+from ..running import Costs
 from .chosen import RULES, CrossValidation, scores_of
 from .fold_runs import FoldRuns, FoldTask, Tick, by_ranks, fold_runs
 from .folds import Fold, Folds, folds_of
@@ -39,6 +41,7 @@ def cross_validate(  # noqa: PLR0913
     gap: float = 1e-6,
     seed: int = 0,
     seconds: float | None = None,
+    memory: float | None = None,
     jobs: int = 1,
     engine: MPI | None = None,
     refit: bool = True,
@@ -91,6 +94,8 @@ def cross_validate(  # noqa: PLR0913
         Of the folds, and of methods that draw random numbers.
     seconds : float, optional
         A budget of time for all of it, the refit included.
+    memory : float, optional
+        A bound of the bytes that may be taken, as in `Problem.solve`, for each process.
     jobs : int
         How many processes; -1 for as many as there are processors. The numbers are the same.
     engine : MPI, optional
@@ -130,7 +135,7 @@ def cross_validate(  # noqa: PLR0913
     _check(rule=rule, gap=gap, seed=seed, seconds=seconds, jobs=jobs, method=method)
     _check(engine=engine, refit=refit, progress=progress)
     _check_engine(engine, jobs, checkpoint)
-    with within(seconds):
+    with allowing(memory, seconds):
         with needed("cross_validate"):
             values, split = grid_of(problem, grid), folds_of(problem.form, folds, by, seed)
         scorer = scorer_of(problem.form, scoring, greater_is_better)
@@ -138,7 +143,7 @@ def cross_validate(  # noqa: PLR0913
             values.regularisation(problem.form)  # refuses where no order is known, before hours are spent
         if not callable(scoring):
             _try(problem, split, scorer)
-        task = FoldTask(problem.model, problem.form, values, method or usual_method(problem), gap, int(seed))
+        task = FoldTask(problem.model, problem.form, values, method or usual_method(problem), gap, int(seed), memory)
         with closing(StoredFolds(checkpoint, task, split)) as stored:
             found = CrossValidation(problem, values, split, scorer, rule, gap, stored.runs)
             found = _carried_out(found, task, stored, jobs if engine is None else engine, progress)
@@ -153,6 +158,7 @@ def _carried_out(
 ) -> CrossValidation:
     """The cross-validation with what all folds gave, or those that are finished when Ctrl-C is pressed or the time
     is up."""
+    refuse(Costs(task.form).arrays / 8.0, "cross_validate", "about ")
     folds, G = found.folds.each, len(found.grid.points)
     todo = [number for number in range(len(folds)) if number not in stored.runs]
     solves = {"total": len(folds) * G, "initial": len(stored.runs) * G, "desc": "cross-validation", "unit": " solves"}

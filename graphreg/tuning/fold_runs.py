@@ -99,6 +99,7 @@ class FoldTask:
     method: AbstractMethod
     gap: float
     seed: int
+    memory: float | None = None
 
     def run(self, fold: Fold, tick: Tick) -> FoldRun:
         """One fold, each solve from the answers at others.
@@ -120,7 +121,7 @@ class FoldTask:
             missing = self.method.lacks(problem.form)
             if missing:
                 raise MethodError(f"{self.method.name} does not apply: {'; '.join(missing)}", missing)
-            budget = Budget(self.gap, progress=False, seed=self.seed)
+            budget = Budget(self.gap, progress=False, seed=self.seed, memory=self.memory)
             warm = Warm(problem, self.method, budget)
             for k in self.grid.order:
                 with self.grid.at(k), errors_with_place(self.grid, fold, k):

@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 
 from .. import checks
-from ..base.clock import OutOfTimeError, cut_short, progress_bar, within
+from ..base.clock import OutOfTimeError, cut_short, progress_bar
 from ..base.display import Html, Shown, title
 from ..base.escaping import visible
+from ..base.gate import allowing
 from ..base.shortcuts import shortcut
 from ..base.tables import Table, as_html, assumed_html, assumed_lines
 from ..certificate import STATES, Clusters
@@ -235,6 +236,7 @@ def path(  # noqa: PLR0913
     gap: float = 1e-6,
     rounds: int | None = None,
     seconds: float | None = None,
+    memory: float | None = None,
     seed: int = 0,
     progress: bool | None = None,
     checkpoint: Any = None,
@@ -267,6 +269,8 @@ def path(  # noqa: PLR0913
         Spent at each strength at most.
     seconds : float, optional
         A budget of time for all strengths together, and for finding them.
+    memory : float, optional
+        A bound of the bytes that may be taken, as in `Problem.solve`.
     seed : int
         Of methods that draw random numbers.
     progress : bool, optional
@@ -303,7 +307,7 @@ def path(  # noqa: PLR0913
     checks.seed(seed, "seed")
     parameter = parameter_of(problem, parameter)
     stored = Checkpoint.of(checkpoint)
-    with restored([parameter]), within(seconds):
+    with restored([parameter]), allowing(memory, seconds):
         warm = Warm(problem, method, Budget(gap, rounds, progress=False, seed=seed))
         given = {"gap": gap, "rounds": rounds, "seconds": seconds, "progress": progress, "on_failure": on_failure}
         check_solve(warm.method, problem.form, **given)

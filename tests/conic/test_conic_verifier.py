@@ -226,6 +226,13 @@ def test_proposals_that_prove_nothing(wrong):
     assert refused(verify.reach, posed, proposal(changed.pop("high"), changed.pop("low", 0.0), **changed))
 
 
+def test_the_own_entry_of_a_pair_is_as_small_as_it_is():
+    """1e-120 x = 1e-130 holds at 1e-10, far from 0: entries are raised where they cost room, not where they give it."""
+    posed = system([[1e-120]], [1e-130])
+    for radius, holds in ((1e-29, False), (9e-11, False), (2e-10, True)):
+        assert refused(verify.reach, posed, proposal([0.0], rows=[0], columns=[0], radius=[radius])) is not holds
+
+
 def test_scales_are_powers_of_two_where_a_factor_fits_them():
     """Else the scaled rows would be rounded, and nothing pays for that."""
     posed, given = good()

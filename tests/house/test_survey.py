@@ -7,14 +7,14 @@ from rooms import PACKAGE, trees
 from survey import AROUND, CORE, FIGURES, HOUSE, circles, holds, room_of
 
 LIMITS = {
-    "lines of code": 48_140,  # bounds of any problem of CVXPY (1,415), of its formula (640); `fit`, units, graphs (655)
-    "lines of code in the core": 23_164,  # the checker of such bounds (184), units and graphs (184), the gate (70)
+    "lines of code": 48_480,  # bounds of any problem of CVXPY (1,415), of its formula (640); `fit`, units, graphs (655)
+    "lines of code in the core": 23_240,  # the checker of such bounds (184), units and graphs (184), the gate (135)
     "files": 463,  # conic/, with four for formulas; fitting/, cli/fitting.py, inputs/units.py, conversions.py; joint.py
     "arrows upwards": 1,
     "largest circle of files at load": 0,
     "with later imports": 0,
     "with types too": 11,
-    "functions over 40 lines": 2,
+    "functions over 40 lines": 3,  # `fit` is told how much memory it may take
     "functions over 60 lines": 0,
     "functions with more than 6 parameters": 14,
     "modules that an import loads": 9,

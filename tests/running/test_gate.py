@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import time
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 
 import graphreg as gr
@@ -25,7 +27,9 @@ def problem(n=12, loss=gr.SquaredLoss):
     node = np.repeat(np.arange(n), 6)
     X = rng.standard_normal((6 * n, 2))
     y = X @ [1.0, -1.0] + rng.standard_normal(6 * n)
-    return gr.Problem(loss(gr.NodeData.from_arrays(X, y, node)) + 0.1 * gr.TotalVariation(nx.cycle_graph(n), gr.L2()))
+    strength = gr.Parameter(0.1, name="lam")
+    loss = loss(gr.NodeData.from_arrays(X, y, node))
+    return gr.Problem(loss + strength * gr.TotalVariation(nx.cycle_graph(n), gr.L2()))
 
 
 @pytest.fixture
@@ -192,3 +196,38 @@ def test_what_methods_take_is_told():
     assert table["gigabytes"].isna().tolist() == (~table["applies"]).tolist()
     large = problem(n=120).methods()
     assert large.loc["InteriorPoint", "gigabytes"] > 5.0 * table.loc["InteriorPoint", "gigabytes"]
+
+
+def tuned(**given):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.standard_normal(40), "y": rng.standard_normal(40), "node": np.repeat(range(10), 4)})
+    return gr.fit(frame, nx.path_graph(10), target="y", node="node", folds=2, strengths=[0.1], **given)
+
+
+@pytest.mark.parametrize(
+    ("what", "call"),
+    [
+        ("Auto", lambda **given: gr.path(problem(), [0.1, 0.2], progress=False, **given)),
+        ("cross_validate", lambda **given: gr.cross_validate(problem(), [0.1, 0.2], folds=2, **given)),
+        ("certify", lambda **given: problem().certify(np.zeros(problem().form.shape), **given)),
+        ("cross_validate", tuned),
+    ],
+)
+def test_whatever_solves_keeps_to_the_memory_that_is_allowed(what, call):
+    with pytest.raises((MemoryError, gr.errors.FailedError), match=f"{what} would take about .* GB, and 1e-07 GB may"):
+        call(memory=100.0)
+    with pytest.raises(gr.errors.ModelError, match="memory must be a positive"):
+        call(memory=0)
+    call(memory=1e9)
+
+
+def test_methods_that_are_compared_and_folds_in_processes_have_as_much_memory(monkeypatch):
+    def elsewhere(task, folds, todo, _how, tick):
+        for number in todo:  # in a process of its own nothing is known but the task
+            yield number, contextvars.Context().run(task.run, folds[number], tick)
+
+    monkeypatch.setattr("graphreg.tuning.cross_validation._runs", elsewhere)
+    compared = gr.compare(problem(), [gr.PrimalDual(), gr.Exact()], memory=5e4, progress=False)
+    assert compared.table()["status"].tolist() == ["certified", "failed"]
+    found = gr.cross_validate(problem(), [0.1], folds=2, method=gr.Exact(), memory=5e4, refit=False)
+    assert {status for run in found.runs.values() for status in run.statuses} == {"failed"}

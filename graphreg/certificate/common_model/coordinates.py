@@ -64,7 +64,7 @@ def coordinates(form: Form, largest: Array, fixed: Array, bends: Array) -> Array
         E = np.where(bends > 0.0, 1.0 / np.sqrt(np.where(bends > 0.0, bends, 1.0)), E)
         unit = sp.csr_array((np.ones(len(free)), (np.arange(len(free)), free)), shape=(len(free), len(E))).toarray()
         A = np.vstack([unit, *(X for X, _ in blocks)]) * E
-        T = E[:, None] * heavy(4.0 * A.size * len(A), lambda: _span(A))
+        T = E[:, None] * heavy(4.0 * A.size * len(A), _span, A)
     else:
         T = np.diag(E)
     most = max(float(s.max()) for _, s in blocks)
@@ -77,10 +77,10 @@ def coordinates(form: Form, largest: Array, fixed: Array, bends: Array) -> Array
             return np.zeros((len(E), 0))
         T = T[:, here] / sizes[here]
         G = G[np.ix_(here, here)] / np.outer(sizes[here], sizes[here])
-        root = None if rank or spanned else heavy(len(G) ** 3.0, lambda G=G: inverse_root(G, GOOD))
+        root = None if rank or spanned else heavy(len(G) ** 3.0, inverse_root, G, GOOD)
         if root is not None:
             return T @ root
-        values, U = heavy(10.0 * len(G) ** 3, lambda G=G: np.linalg.eigh(G))
+        values, U = heavy(10.0 * len(G) ** 3, np.linalg.eigh, G)
         kept = values > rank * values.max(initial=0.0) if rank else np.full(len(values), True)
         T = T @ (U[:, kept] / np.sqrt(np.maximum(values[kept], 0.0) + shift * len(values)))
         if values.min() > GOOD * values.max():
