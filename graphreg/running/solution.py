@@ -339,8 +339,9 @@ class Solution(Shown):
         positions : mapping or DataFrame, optional
             A pair (x, y) per node label, y upwards, or a frame whose first two columns are x and y; a layout is
             computed by default. Latent nodes are put amid their neighbours.
-        outlines : dict or path, optional
-            GeoJSON or TopoJSON with a polygon per node, whose id or one of whose properties is the node's label.
+        outlines : mapping, frame, dict or path, optional
+            Areas of the nodes: a mapping from labels to rings of points (k, 2), a frame of geopandas, GeoJSON or
+            TopoJSON, in which a shape's id or one of its properties is the node's label. As for `plots.plot_map`.
         comparison : Comparison, optional
             Of methods on the same problem, whose bounds are drawn beside those of this run.
 

@@ -168,8 +168,8 @@ class Path(Shown):
             Of the page (HTML). A report that is there is replaced, anything else is not.
         positions : mapping or DataFrame, optional
             A pair (x, y) per node label, y upwards.
-        outlines : dict or path, optional
-            GeoJSON or TopoJSON with a polygon per node.
+        outlines : mapping, frame, dict or path, optional
+            As for `Solution.report`.
 
         Raises
         ------
