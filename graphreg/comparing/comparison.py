@@ -13,7 +13,7 @@ import numpy as np
 from .. import checks
 from ..auditing import AbstractAlgorithm, Course, CourseRunner, algorithm_of
 from ..base.clock import progress_bar
-from ..base.display import Html, Shown, sentence, title
+from ..base.display import Html, Shown, Suggesting, sentence, title
 from ..base.escaping import page, printed, visible
 from ..base.shortcuts import shortcut
 from ..certificate import Certificate, common, feasible, relative
@@ -356,7 +356,7 @@ class Allowed:
 
 
 @dataclass(frozen=True)
-class NoRun:
+class NoRun(Suggesting):
     """The reason for which there is no solution: ``status`` is refused (the method does not apply), failed or
     interrupted."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.clock import OutOfTimeError, alarm, at_least, check_deadline, within
-from ..base.display import Html, sentence, table
+from ..base.display import Html, Suggesting, sentence, table
 from ..base.gate import refuse
 from ..base.shortcuts import shortcut
 from ..certificate import (
@@ -49,7 +49,7 @@ Bounds = Iterator[tuple[str, Callable[[], Certificate]]]
 
 
 @dataclass(frozen=True)
-class BoundStep:
+class BoundStep(Suggesting):
     """The outcome of one way to a lower bound: its name, the bound, the relative gap to it and the seconds it took."""
 
     name: str
@@ -241,7 +241,7 @@ class _Judged:
 
 # ---- what somebody else made of the problem in CVXPY -----------------------------------------------------------------
 @dataclass(frozen=True, repr=False)
-class Compiled:
+class Compiled(Suggesting):
     """A problem compiled to CVXPY.
 
     Attributes

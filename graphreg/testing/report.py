@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.display import Html, Shown, sentence, sentences, table, title
+from ..base.display import Html, Shown, Suggesting, sentence, sentences, table, title
 from ..base.escaping import page
 from ..certificate import laws
 from ..checks import positive, seed
@@ -21,7 +21,7 @@ from ..terms import Array
 
 
 @dataclass(frozen=True)
-class Failure:
+class Failure(Suggesting):
     """One law that did not hold, at the row where it was missed by most.
 
     Attributes
