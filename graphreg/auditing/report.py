@@ -82,6 +82,12 @@ class Audit(Suggesting):
     interrupted : bool
         By Ctrl-C, so that not everything was tried.
     seconds : float
+
+    Examples
+    --------
+    >>> found = gr.audit(problem, gr.PrimalDual(), claims=["repeatable"])
+    >>> found.verdict, found.ok
+    ('right', True)
     """
 
     algorithm: str

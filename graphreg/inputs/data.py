@@ -70,6 +70,13 @@ class NodeData(Frozen, display.Shown):
         Whether the first column of X is the intercept.
     columns : Columns, optional
         Where in a frame the data came from, so that `read` can read others like it.
+
+    Examples
+    --------
+    >>> data.features, data.targets
+    (('rain', 'temp'), ('level',))
+    >>> gr.NodeData.from_dict({"a": ([[1.0], [2.0]], [1.0, 2.1])}).X.shape
+    (2, 1)
     """
 
     ARRAYS = "node", "X", "y", "weights", "offset"

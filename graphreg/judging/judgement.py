@@ -252,6 +252,13 @@ class Compiled(Suggesting):
         The (n, d) parameters, latent nodes last (None in the dual form).
     z : list
         One (m, k) variable per edge block: the differences in the primal form, the flows in the dual form.
+
+    Examples
+    --------
+    >>> compiled = problem.compile()
+    >>> value = compiled.cvxpy.solve()
+    >>> compiled.read().certificate.relative_gap < 1e-3
+    True
     """
 
     cvxpy: cp.Problem

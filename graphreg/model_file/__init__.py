@@ -60,6 +60,12 @@ class ModelFile(Suggesting):
         What was read for each [data].
     graphs : tuple of Graph
         One per [graph].
+
+    Examples
+    --------
+    >>> file = gr.read_model("model.toml")
+    >>> file.problem.solve().status
+    'certified'
     """
 
     path: Path

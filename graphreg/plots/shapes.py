@@ -55,6 +55,11 @@ def outlines_of(given: Any, labels: Sequence[Hashable], key: str | None = None) 
     path of a file), of a frame of geopandas. A shape belongs to the node whose label, as text, is its id or property
     ``key``; without a key the one is taken that names most nodes.
 
+    Returns
+    -------
+    Outlines
+        The rings of points of each node, and those of no node.
+
     Raises
     ------
     ModelError
@@ -87,7 +92,13 @@ def outlines_of(given: Any, labels: Sequence[Hashable], key: str | None = None) 
 
 
 def positions_or_outlines(positions: Any, outlines: Any) -> None:
-    """Refuses both at once."""
+    """Refuses both at once.
+
+    Raises
+    ------
+    ModelError
+        Where both are given.
+    """
     if positions is not None and outlines is not None:
         raise ModelError("where nodes lie is said by positions or outlines, and not both; leave one of them out")
 

@@ -60,6 +60,13 @@ class Solution(Shown):
         Of a baseline: the certificate of what it itself minimises, on its own nodes; trace and ledger are of that too.
     observed : Observed, optional
         What the observer saw, where there was one. No certificate speaks of it.
+
+    Examples
+    --------
+    >>> solution.status, solution.certificate.relative_gap <= 1e-6
+    ('certified', True)
+    >>> solution.coef.shape, solution.clusters().count
+    ((4, 2), 2)
     """
 
     form: Form

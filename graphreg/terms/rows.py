@@ -310,7 +310,14 @@ class AbstractRows(Brief, ABC):
 @dataclass(frozen=True, repr=False)
 class Parameters(AbstractRows):
     """The parameters w (n, d), a symbol: one row w_i per node, in the order of the problem, on all coordinates, the
-    intercept included. Nodes that a model introduces (clusters, servers) are not among them."""
+    intercept included. Nodes that a model introduces (clusters, servers) are not among them.
+
+    Examples
+    --------
+    >>> smooth = 0.5 * gr.L1()(gr.w.along(["a", "b", "c", "d"], order=2))
+    >>> gr.Problem(gr.SquaredLoss(data) + smooth).solve().table()["rain"].round(2).tolist()
+    [1.56, 0.67, -0.23, -1.12]
+    """
 
     def made(self, space: Space) -> Made:
         return At(None).made(space)
@@ -402,7 +409,7 @@ class Rows(AbstractRows):
     Examples
     --------
     >>> (gr.Rows([[1.0, -1.0]]) - 2.0).text()
-    '(K w)_r - b_r'
+    '(K w)_r - 2'
     """
 
     K: Any

@@ -40,7 +40,7 @@ def test_the_name_that_was_meant(solution, name, meant):
 
 
 def test_names_like_nothing_have_no_suggestion(solution):
-    with pytest.raises(AttributeError, match="^'Solution' object has no attribute 'xyz'$"):
+    with pytest.raises(AttributeError, match=r"^'Solution' object has no attribute 'xyz'$"):
         solution.xyz  # noqa: B018
 
 

@@ -47,6 +47,11 @@ class Auto(AbstractMethod):
 
     It is the method of ``problem.solve()``. ``solution.method`` tells which method reached the gap, and
     ``solution.message`` what was tried before.
+
+    Examples
+    --------
+    >>> problem.solve().method  # which of them it took
+    'Auto(PrimalDual)'
     """
 
     needs = "what PrimalDual, InteriorPoint or Exact needs"
