@@ -104,12 +104,16 @@ def block(*parts: Html) -> Html:
 
 # ---- names that are not there ----------------------------------------------------------------------------------------
 SOUGHT = {  # what things are called elsewhere
-    **dict.fromkeys(("lower", "lower_bound"), "dual"),
-    **dict.fromkeys(("upper", "upper_bound"), "primal"),
-    **dict.fromkeys(("certified", "converged", "success"), "status"),
-    **dict.fromkeys(("iterations", "n_iter_", "nit"), "rounds"),
-    **dict.fromkeys(("params", "coefficients"), "coef"),
+    "lower": "dual",
+    "lower_bound": "dual",
+    "upper": "primal",
+    "upper_bound": "primal",
     "history": "trace",
+    "certified": "status",
+    "converged": "status",
+    "iterations": "rounds",
+    "n_iter_": "rounds",
+    "params": "coef",
 }
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.clock import OutOfTimeError, alarm, at_least, check_deadline, within
+from ..base.clock import OutOfTimeError, alarm, at_least, check_deadline, stages, within
 from ..base.display import Html, Suggesting, sentence, table
 from ..base.gate import refuse
 from ..base.shortcuts import shortcut
@@ -139,9 +139,10 @@ def judge(
     refuse(Costs(form).arrays / 8.0, "certify", "about ")
     own = feasible(form, w)
     judged, name = _Judged(form, own, gap), "gradients"
-    with within(seconds):
+    with within(seconds), stages("certify") as at:
         try:
             for name, bound in judged.bounds(flows, prices):
+                at(name)
                 began = time.perf_counter()
                 if judged.found:  # what a solve knew it has said
                     check_deadline()
