@@ -216,7 +216,8 @@ class LocalRegions(dict[Hashable, ConfidenceRegion], Suggesting):
 
 @in_time
 def local_regions(problem: Any, covariance: str = "HC3", *, seconds: float | None = None) -> LocalRegions:
-    """The confidence region of each node's own estimate, from its data alone, by label; see `local_fits`.
+    """The standard errors, confidence intervals and region of each node's own estimate, from its data alone, by label;
+    see `local_fits`.
 
     Parameters
     ----------

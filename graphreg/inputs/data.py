@@ -116,7 +116,8 @@ class NodeData(Frozen, display.Shown):
         *,
         standardise: bool | Sequence[Hashable] | Standardised = False,
     ) -> NodeData:
-        """Data from the columns of a frame, one sample per row.
+        """Data from the columns of a frame, one sample per row. Missing values are refused, each by its column and row;
+        `graphreg.fit` has rules for them.
 
         Penalties treat all features alike, so that those in very different units (dollars, shares) want to be
         standardised: a column x with mean m and standard deviation s stands in the data as (x - m) / s. A coefficient w

@@ -405,7 +405,7 @@ class Solution(Shown):
         return predicted(self.form, self.coef, frame, kind)
 
     def score(self, frame: Any, by: str = "node") -> Table:
-        """The scores of the answer's predictions of other rows, of each node or of all together.
+        """The held-out score of the answer: of its predictions of other rows, of each node or of all together.
 
         Parameters
         ----------

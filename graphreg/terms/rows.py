@@ -221,7 +221,8 @@ class AbstractRows(Brief, ABC):
         return Across(self, Arrows.of(graph), _order(order))
 
     def along(self, nodes: Any, order: int = 1, at: Any = None) -> AbstractRows:
-        """Differences along a path of nodes, without rows at its ends: ``w_2 - w_1``, ``w_1 - 2 w_2 + w_3``, ...
+        """Differences along a path of nodes, of which L1 is a trend filter, without rows at its ends: ``w_2 - w_1``,
+        ``w_1 - 2 w_2 + w_3``, ...
 
         With the places t of the nodes they are divided differences: D of order 1 is w_2 - w_1, and D of order r + 1 the
         differences of ``r D / (t_(i+r) - t_i)``, which at places 1, 2, 3, ... is what it is without them.

@@ -76,7 +76,7 @@ ASSUMED = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Path(Shown):
-    """The solutions of one problem along a Parameter.
+    """The regularisation path of a problem: its solutions along a Parameter.
 
     Attributes
     ----------
@@ -240,7 +240,8 @@ def path(  # noqa: PLR0913
     checkpoint: Any = None,
     on_failure: str = "raise",
 ) -> Path:
-    """Solve a problem at many strengths, each from the answers at others; all are certified.
+    """The regularisation path of a problem: it is solved at many strengths, each from the answers at others; all are
+    certified.
 
     What was set up for one strength serves the next: the layout of the graph, the factorised losses, the states of the
     methods, or the problem compiled to CVXPY. The path goes through the strengths by halves, the ends first and then

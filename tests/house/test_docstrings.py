@@ -150,3 +150,22 @@ def test_what_is_not_said_is_found():
 
     assert sections(silent) == {"Returns"}
     assert "Raises" not in sections(silent)
+
+
+# ---- what users look for, and where they find it ---------------------------------------------------------------------
+SOUGHT = {
+    "held-out score": (gr.cross_validate, gr.Solution.score),
+    "regularisation path": (gr.path,),
+    "standard errors": (gr.inference.local_regions, gr.inference.hierarchical),
+    "missing values": (gr.fit, gr.NodeData.from_frame),
+    "trend filter": (type(gr.w).along,),
+    "network lasso": (gr.TotalVariation,),
+    "confidence interval": (gr.inference.local_regions,),
+    "random effects": (gr.inference.hierarchical,),
+}
+
+
+@pytest.mark.parametrize("words", SOUGHT)
+def test_what_is_sought_is_found(words):
+    for thing in SOUGHT[words]:
+        assert words in " ".join((inspect.getdoc(thing) or "").lower().split()), thing
