@@ -8,7 +8,7 @@ from survey import AROUND, CORE, FIGURES, HOUSE, circles, holds, room_of
 
 LIMITS = {
     "lines of code": 47_481,  # graph cuts without igraph (32), names that were meant, stages, the gap of clusters (64)
-    "lines of code in the core": 23_239,  # names that were meant (22), stages of long calls (25), the gap of clusters (32)
+    "lines of code in the core": 23_239,  # names that were meant (22), stages of calls (25), gap of clusters (32)
     "files": 459,  # conic/; fitting/, cli/fitting.py, inputs/units.py, inputs/conversions.py; rows; kernel/joint.py
     "arrows upwards": 1,
     "largest circle of files at load": 0,
