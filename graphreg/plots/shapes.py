@@ -66,13 +66,13 @@ def outlines_of(given: Any, labels: Sequence[Hashable], key: str | None = None) 
         For what is none of these, shapes that are no polygons, and a node without an outline, with the names that
         there are.
     """
-    plain, frame = isinstance(given, Mapping) and not isinstance(given.get("type"), str), False
+    frame: Any = getattr(given, "__geo_interface__", None)
+    plain = isinstance(given, Mapping) and frame is None and not isinstance(given.get("type"), str)
     if plain:
-        shapes, key = [Shape({"id": str(label)}, _rings(label, each)) for label, each in given.items()], "id"
-        collections = {"outlines": shapes}
+        key = "id"
+        collections = {"outlines": [Shape({key: str(label)}, _rings(label, each)) for label, each in given.items()]}
     else:
-        frame = hasattr(given, "__geo_interface__")
-        collections = _shapes_of(given.__geo_interface__ if frame else given)
+        collections = _shapes_of(given if frame is None else frame)
     shapes, key = _matching(collections, list(map(str, labels)), key)
     for shape in shapes:
         if not all(np.isfinite(ring).all() for ring in shape.rings):
@@ -88,7 +88,7 @@ def outlines_of(given: Any, labels: Sequence[Hashable], key: str | None = None) 
             others.append(shape.rings)
     points = np.concatenate([ring for shape in shapes for ring in shape.rings])
     degrees = not plain and bool((np.abs(points) <= [180.0, 90.0]).all())
-    return Outlines([own[str(label)] for label in labels], others, degrees, degrees or plain or frame)
+    return Outlines([own[str(label)] for label in labels], others, degrees, degrees or plain or frame is not None)
 
 
 def positions_or_outlines(positions: Any, outlines: Any) -> None:
