@@ -105,6 +105,7 @@ for _name, _place in {  # methods whose work is done further out than their clas
     "Loss.on_rows": "terms.row_loss:on_rows",
     "Penalty.from_prox": "reading_prox:from_prox",
     "Recovery.plot": "plots:plot_recovery",
+    "Solution.nearer": "methods.automatic.auto:nearer",
     "Solution.report": "reporting:report_solution",
     "Solution.save": "saving.solutions:save",
     "Solution.score": "tuning:node_scores",

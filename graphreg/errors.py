@@ -1,5 +1,14 @@
 """The exceptions of graphreg. Every message says what is wrong, where (the smallest guilty part: a node, an edge,
-a column, a sub-expression), and what to do about it."""
+a column, a sub-expression), and what to do about it.
+
+Examples
+--------
+>>> try:
+...     gr.Problem(gr.SquaredLoss(data) - gr.NodePenalty(gr.L1()))
+... except gr.errors.GraphregError as error:
+...     print(type(error).__name__)
+TermError
+"""
 
 from __future__ import annotations
 

@@ -69,6 +69,18 @@ class Problem(ShownFormula):
     ----------
     changes : tuple of str
         What `update` changed; empty where nothing was updated.
+
+    Examples
+    --------
+    >>> problem = gr.Problem(gr.SquaredLoss(data) + 0.1 * gr.TotalVariation(graph, gr.L2()))
+    >>> answer = problem.solve()
+    >>> answer.table().round(2)
+          rain  temp
+    node
+    a     0.97 -0.02
+    b     0.97 -0.02
+    c    -0.98  0.03
+    d    -0.98  0.03
     """
 
     changes: tuple[str, ...] = ()

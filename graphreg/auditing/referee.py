@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..base.clock import OutOfTimeError, afresh, at_least, check_deadline, within
+from ..base.clock import OutOfTimeError, afresh, at_least, check_deadline, stages, within
 from ..base.escaping import visible
 from ..errors import GraphregError, MethodError
 from ..problem import Problem, problem_of
@@ -98,7 +98,7 @@ def audit(
     chosen.check(problem)
     claimed = None if claims is None else tuple(_claims(claims))
     referee = _Referee(problem, chosen, rounds, seed, seconds, claimed)
-    with within(seconds):
+    with within(seconds), stages("audit") as referee.at:
         referee.go()
         return referee.report(algorithm)
 
@@ -126,10 +126,13 @@ class _Referee:
         self.limit: Limit | None = None
         self.repeats = Repeats(True, True)
         self.broken_off = False
+        self.at: Callable[[str], None] = lambda stage: None
 
     def go(self) -> None:
         try:
+            self.at("the optimum")
             self.optimum = Optimum.of(self.problem, max(0.5 * (self.deadline - time.monotonic()), 1e-3))
+            self.at("the main run")
             self._main_run(self.optimum)
             if self.course.ended == "interrupted":
                 raise KeyboardInterrupt
@@ -259,6 +262,7 @@ class _Referee:
         """One piece of evidence, where there is time for it; an instance that cannot be made or run is listed."""
         try:
             check_deadline()
+            self.at(evidence)
             each()
         except OutOfTimeError:
             self.evidence.skip(evidence, TIME)

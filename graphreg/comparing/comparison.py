@@ -13,7 +13,7 @@ import numpy as np
 from .. import checks
 from ..auditing import AbstractAlgorithm, Course, CourseRunner, algorithm_of
 from ..base.clock import progress_bar
-from ..base.display import Html, Shown, sentence, title
+from ..base.display import Html, Shown, Suggesting, sentence, title
 from ..base.escaping import page, printed, visible
 from ..base.gate import allowing
 from ..base.shortcuts import shortcut
@@ -57,6 +57,12 @@ class Comparison(Shown):
         counts them.
     left_out : tuple of str
         Methods that apply, but would use up all of their budget: they run where they are named.
+
+    Examples
+    --------
+    >>> comparison = gr.compare(problem, [gr.PrimalDual(), gr.ADMM()], seconds=5)
+    >>> comparison.table()["status"].tolist()
+    ['certified', 'certified']
     """
 
     entries: dict[str, Solution | NoRun]
@@ -361,7 +367,7 @@ class Allowed:
 
 
 @dataclass(frozen=True)
-class NoRun:
+class NoRun(Suggesting):
     """The reason for which there is no solution: ``status`` is refused (the method does not apply), failed or
     interrupted."""
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.breakdown import Watched
+from ..base.display import Suggesting
 from ..base.messages import did_you_mean, shown
 from ..checks import checked, whole
 from ..errors import CheckpointError, MethodError
@@ -184,7 +185,7 @@ def _joined(rows: Seen, last: Seen) -> Seen:
 
 
 @dataclass(frozen=True, eq=False)
-class Observed(Mapping[str, Any]):
+class Observed(Mapping[str, Any], Suggesting):
     """The observations of an observer, by name: ``observed["w"]`` is (rounds, n, d). None of it is certified.
 
     Attributes

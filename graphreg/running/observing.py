@@ -100,6 +100,13 @@ class Observer:
         Bytes that the observations may take, 32 MiB by default (and twice that while they are put together). Where
         they are full, every second one is left out, and from then on every second one is made; rounds that are named
         and do not fit are refused.
+
+    Examples
+    --------
+    >>> look = gr.Observer("w", rounds=[10, 20])
+    >>> run = problem.solve(gr.PrimalDual(), rounds=20, gap=0, observe=look)
+    >>> run.observed["w"].shape
+    (2, 4, 2)
     """
 
     what: Any = "w"

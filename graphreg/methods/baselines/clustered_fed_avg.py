@@ -33,6 +33,17 @@ class ClusteredFedAvg(AbstractAveraging):
         model's Hierarchy.
     local_steps, step_size, batch, availability
         As for `FedAvg`.
+
+    Examples
+    --------
+    >>> run = problem.solve(gr.ClusteredFedAvg({"north": ["a", "b"], "south": ["c", "d"]}), gap=1e-6)
+    >>> run.table().round(2)
+          rain  temp
+    node
+    a     1.04 -0.06
+    b     1.04 -0.06
+    c    -1.05  0.06
+    d    -1.05  0.06
     """
 
     aim = "the fit of one model to each cluster"

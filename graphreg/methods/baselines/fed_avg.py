@@ -44,6 +44,12 @@ class FedAvg(AbstractAveraging):
         by the probability that i is there. Every client hears every model.
 
     A round sends the model down to every client and up from those that are there.
+
+    Examples
+    --------
+    >>> run = problem.solve(gr.FedAvg(), gap=1e-6)  # one model for all: far from the optimum of the problem
+    >>> run.own.holds(1e-6), run.certificate.relative_gap > 0.5
+    (True, True)
     """
 
     aim = "the fit of one model to all nodes"

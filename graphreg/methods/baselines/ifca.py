@@ -86,6 +86,13 @@ class IFCA(TakesAvailability, AbstractBaseline):
 
     ``start=`` of `solve` is not used. ``solution.gathered`` holds ``cluster``, the model of each node by number (-1 at
     the server), and ``objectives``, those of every start in every round of the search, (rounds, starts).
+
+    Examples
+    --------
+    >>> run = problem.solve(gr.IFCA(k=2), gap=1e-6, seed=0)
+    >>> a, b, c, d, server = run.gathered["cluster"].tolist()
+    >>> a == b, c == d, a == c
+    (True, True, False)
     """
 
     aim = "the fits of the clusters that it found"

@@ -18,6 +18,17 @@ class Pooled(AbstractBaseline):
     """One model for all nodes: ``minimise sum_i f_i(w) + the node penalties at w``; edges between nodes are dropped.
 
     The fit of all data in one place, found without moving them: consensus `ADMM` between the nodes and a server.
+
+    Examples
+    --------
+    >>> run = problem.solve(gr.Pooled(), gap=1e-6)
+    >>> run.table().round(2)
+          rain  temp
+    node
+    a     0.11 -0.07
+    b     0.11 -0.07
+    c     0.11 -0.07
+    d     0.11 -0.07
     """
 
     aim = "the fit of one model to all nodes"

@@ -52,6 +52,12 @@ class GradientTracking(AbstractTracking):
     hessian_samples, burn_in : int, optional
         As for `LocalSGD`, and so is what ``solution.gathered`` has after a run with batches: what
         `graphreg.inference.confidence_region` needs.
+
+    Examples
+    --------
+    >>> one_model = gr.Problem(gr.SquaredLoss(data) + gr.Consensus(graph))
+    >>> one_model.solve(gr.GradientTracking()).status
+    'certified'
     """
 
     sends = (

@@ -86,6 +86,13 @@ class LocalSGD(AbstractConsensusMethod, TakesAvailability):
     `graphreg.inference.confidence_region` makes confidence regions of it.
 
     With full gradients there is no noise to speak of, hence no ``gradient_mean`` and no ``gradient_covariance``.
+
+    Examples
+    --------
+    >>> one_model = gr.Problem(gr.SquaredLoss(data) + gr.Consensus(graph))
+    >>> run = one_model.solve(gr.LocalSGD(tau=5, batch=None), rounds=200, gap=0)
+    >>> run.ledger.messages["method"]  # 2 for each of 3 edges in every fifth round
+    240
     """
 
     sends = "in every tau-th round the parameters, both ways across edges both of whose ends are there; else nothing"
