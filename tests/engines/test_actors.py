@@ -40,7 +40,8 @@ SEEDS = (  # small problems: every loss, every penalty, every structure
     *(21, 35, 49, 63, 105, 119, 147, 161, 196, 210, 231, 252, 280, 308),
 )
 BASELINES = (
-    *(gr.FedAvg(), gr.FedAvg(local_steps=3, participation=0.6), gr.LocalOnly(), gr.Pooled(), gr.PFedMe()),
+    *(gr.FedAvg(), gr.FedAvg(local_steps=3, participation=0.6), gr.LocalOnly(), gr.Pooled(), gr.PFedMe(0.5)),
+    *(gr.FedProx(1.0, participation=0.6), gr.SCAFFOLD(participation=0.6), gr.SCAFFOLD(option="I")),
     gr.ClusteredFedAvg(clusters={"a": [0, 1, 2], "b": [3, 4, 5]}),
 )
 ROUNDS = 25
@@ -345,5 +346,6 @@ def test_baselines_have_actors_on_the_nodes_of_their_own_problem(method):
 
 
 def test_a_method_that_chooses_its_problem_is_refused():
-    with pytest.raises(MethodError, match="IFCA has no actors or parts"):
-        problem("squared").solve(gr.IFCA(k=2), engine=gr.Actors())
+    for method in (gr.IFCA(k=2), gr.Ditto(1.0)):
+        with pytest.raises(MethodError, match=f"{method.name} has no actors or parts"):
+            problem("squared").solve(method, engine=gr.Actors())

@@ -1,9 +1,10 @@
-"""Federated averaging around the servers of a star: what `FedAvg` and `ClusteredFedAvg` do in a round."""
+"""Federated averaging around the servers of a star: what `FedAvg` and all its relatives do in a round."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,8 +33,10 @@ class State:
 
 
 class AbstractAveraging(AbstractBaseline):
-    """One model per server, by local steps of its clients: see `FedAvg`, whose options these are."""
+    """One model per server, by local steps of its clients: see `FedAvg`, whose options these are. ``mu`` is the pull
+    of local steps to the server's model, see `FedProx`."""
 
+    mu: ClassVar[float | None] = 0.0
     local_steps: int
     step_size: float | None
     batch: int | None
@@ -65,8 +68,10 @@ class AbstractAveraging(AbstractBaseline):
         return min(part.values(), default=1.0) if isinstance(part, Mapping) else part
 
 
-class Averaging(AbstractTargetIteration[AbstractAveraging]):
+class Averaging(AbstractTargetIteration[Any]):
     """Algorithm 1 of McMahan et al.; for the map see `FedAvg`."""
+
+    limit: ClassVar[str] = "2/L"
 
     def init(self, view: LocalView, start: Start | None) -> State:
         """The servers learn a_i and the smoothness of the F_i of their clients, and tell them the step."""
@@ -81,7 +86,9 @@ class Averaging(AbstractTargetIteration[AbstractAveraging]):
         bounded = bound > 0.0  # 0 where a loss has no bound
         if (step > 2.0 * bound)[bounded].any():
             least = 2.0 * float(bound[bounded].min())
-            warn(f"the step_size {options.step_size} of {self.name} is beyond 2/L = {least:.3g}: it may diverge")
+            warn(
+                f"the step_size {options.step_size} of {self.name} is beyond {self.limit} = {least:.3g}: it may diverge"
+            )
         both = topology.broadcast(view, np.column_stack([step, w]), parameters=False)
         return State(view, 0, topology, both[:, 1:], np.nan_to_num(received[:, 0]), both[:, 0])
 
@@ -90,27 +97,40 @@ class Averaging(AbstractTargetIteration[AbstractAveraging]):
         take several steps by themselves, of the steepest of them."""
         share, L = received[:, 0], received[:, 1]
         if self.options.local_steps > 1:
-            largest = topology.largest(L)
-        else:
-            total = topology.sums(np.stack([share * L, share], axis=1))
-            largest = total[:, 0] / np.maximum(total[:, 1], 1e-300)
+            return self._of_steepest(view, topology, received)
+        total = topology.sums(np.stack([share * L, share], axis=1))
+        return self._inverse(view, total[:, 0] / np.maximum(total[:, 1], 1e-300))
+
+    def _of_steepest(self, view: LocalView, topology: ServerTopology, received: Array) -> Array:
+        return self._inverse(view, topology.largest(received[:, 1]) + self.options.mu)
+
+    def _inverse(self, view: LocalView, largest: Array) -> Array:
         latent = view.ids >= view.n_observed
         return np.where(latent & (largest > 0), 1.0 / np.maximum(largest, 1e-300), np.where(latent, 1.0, np.inf))
 
     def step(self, state: State) -> State:
-        view, topology, R = state.view, state.topology, self.options.local_steps
+        view, topology, mu = state.view, state.topology, self.options.mu
         present, chance = self._present(state)
-        moves = present & (state.share > 0)
-        rate = np.where(moves, state.step_size / np.where(moves, state.share, 1.0), 0.0)[:, None]  # eta / a_i
-        w = state.w
-        for k in range(R):  # w_i <- w_i - eta grad F_i(w_i)
-            check_deadline()
-            w = w - rate * view.gradient(w, self.options.batch, state.round * R + k)
-        if not present.all():
-            view.engine.away(~present & view.own)
+        pull = (lambda w: mu * (w - state.w)) if mu else None
+        w = self._steps(state, present, pull)
         received = view.engine.exchange(w, topology.up & present[view.arcs.source])
         new = topology.means(received, (state.share / chance)[:, None], state.w, present)  # w <- sum_i p_i w_i
         return replace(state, round=state.round + 1, w=topology.broadcast(view, new))
+
+    def _steps(self, state: State, present: Array, shift: Callable[[Array], Array] | None = None) -> Array:
+        """The clients' own models after local steps  w_i <- w_i - eta (grad F_i(w_i) + shift_i(w_i))  from the model of
+        the server; of clients that are away, that model."""
+        view, R, w = state.view, self.options.local_steps, state.w
+        if not present.all():
+            view.engine.away(~present & view.own)
+        moves = present & (state.share > 0)
+        eta = np.where(moves, state.step_size, 0.0)[:, None]
+        rate = eta / np.where(moves, state.share, 1.0)[:, None]  # eta / a_i
+        for k in range(R):
+            check_deadline()
+            new = w - rate * view.gradient(w, self.options.batch, state.round * R + k)
+            w = new if shift is None else new - eta * shift(w)
+        return w
 
     def _present(self, state: State) -> tuple[Array, Array]:
         """The nodes that take part in this round, (n,), by coins that clients and servers share, and how probable it
