@@ -119,7 +119,7 @@ _ROOMS = {
     "certificate": "Certificate",
     "comparing": "Comparison compare",
     "conic": "ConicCertificate certify",
-    "distributed": "MPI Actors Faults Parts",
+    "distributed": "MPI Actors Faults Malicious Parts",
     "fitting": "Fit fit",
     "inputs": "Graph NodeData",
     "methods": "AbstractFixedPoint AbstractIteration Acceleration DecreasingStep",

@@ -25,7 +25,9 @@ class Clients:
         self.scale = self.a / 20
         self.p = self.a / self.a.sum()
         self.chance, self.coins = chance, Streams(SEED, "availability", range(N))
-        self.L = np.array([s * np.linalg.eigvalsh(X.T @ X)[-1] + 0.3 for s, (X, _) in zip(self.scale, self.rows, strict=True)])
+        self.L = np.array(
+            [s * np.linalg.eigvalsh(X.T @ X)[-1] + 0.3 for s, (X, _) in zip(self.scale, self.rows, strict=True)]
+        )
 
     def problem(self):
         loss = gr.SquaredLoss(data_of(), scale=dict(enumerate(self.scale.tolist())))
