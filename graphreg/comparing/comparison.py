@@ -86,9 +86,9 @@ class Comparison(Shown):
         method's own certificate says, or `Problem.certify` of the last point of an algorithm, which has none.
         ``messages`` and ``bytes`` are all that was sent, ``solving_messages`` and ``solving_bytes`` all but what the
         certificates cost: that of the method and of its adaptation, two lines of the ledger; they are missing where
-        nobody counts them. Where a score was asked for, the column that `measure` names is that of the last round. Where
-        an availability was, ``away`` is the share of all nodes and rounds in which a node was away. ``own_gap``, where
-        there are baselines, is what these certified of the problem that they solve instead.
+        nobody counts them. Where a score was asked for, the column that `measure` names is that of the last round.
+        Where an availability was, ``away`` is the share of all nodes and rounds in which a node was away. ``own_gap``,
+        where there are baselines, is what these certified of the problem that they solve instead.
 
         Returns
         -------
@@ -136,8 +136,8 @@ class Comparison(Shown):
         return {name: each.observed for name, each in self.solutions.items() if each.observed}
 
     def scores(self) -> pd.DataFrame:
-        """The learning curves: the score of each method after the rounds that were looked at, and what it had sent until
-        then, without certificates. Nothing of it is certified.
+        """The learning curves: the score of each method after the rounds that were looked at, and what it had sent
+        until then, without certificates. Nothing of it is certified.
 
         Returns
         -------
@@ -238,7 +238,7 @@ COLUMNS = (*("status", "objective", "above", "relative_gap", "rounds"), *SENT, "
 
 
 @checks.named
-def compare(
+def compare(  # noqa: PLR0913
     problem: Problem,
     methods: Sequence[Any] | Mapping[str, Any] | None = None,
     *,
@@ -313,9 +313,9 @@ def compare(
     left_out = tuple(m.label for m in apply if m.seldom_certified) if methods is None else ()
     chosen = _named([m for m in apply if not m.seldom_certified] if methods is None else methods)
     _check_some_apply(problem, chosen)
-    seed = secrets.randbits(32) if seed is None else checks.seed(seed, "seed")
+    drawn = secrets.randbits(32) if seed is None else checks.seed(seed, "seed")
     measure, look = ("", None) if score is None else _measure_of(score, problem.form)
-    allowed = Allowed(gap, rounds, seconds, seed, look)
+    allowed = Allowed(gap, rounds, seconds, drawn, look)
     chosen, always_there = (chosen, None) if availability is None else _told(chosen, availability)
     reached = max(gap, LEAST)
     exact = next((name for name, method in chosen.items() if isinstance(method, Exact)), None)
@@ -335,7 +335,7 @@ def compare(
     entries = {name: found[name] for name in chosen if name in found}
     reference, bound = _reference(exact, found, reached)
     not_run = tuple(name for name in chosen if name not in found)
-    return Comparison(entries, reference, bound, seed, not_run, sent, left_out, measure, always_there)
+    return Comparison(entries, reference, bound, drawn, not_run, sent, left_out, measure, always_there)
 
 
 def _check_some_apply(problem: Problem, chosen: Mapping[str, AbstractMethod | AbstractAlgorithm]) -> None:
@@ -385,9 +385,9 @@ Look = Callable[[Observation], float]
 def _measure_of(score: Any, form: Form) -> tuple[str, Look]:
     """The name of a score, and how it is found; tried at 0, so that what is wrong with it is said at once."""
     at = seen_at(form, np.zeros(form.shape))
+    look: Any = score
     if callable(score):
-        name, look = getattr(score, "__name__", type(score).__name__), score
-        name = "score" if name == "<lambda>" else name
+        name = str(getattr(score, "__name__", type(score).__name__)).replace("<lambda>", "score")
     else:
         known = at.score(score, by="all")
         name = next(name for name in MEASURES if name in known)

@@ -80,10 +80,11 @@ def _scored(comparison: Comparison, y: str | None) -> bool:
 
 def _plot_scores(comparison: Comparison, x: str, ax: Axes | None) -> Axes:
     checks.one_of(*SCORED)(x, "x")
-    axes, scores, column = axes_for(ax, (8.0, 5.0)), comparison.scores(), {"rounds": "round"}.get(x, x)
+    axes, column = axes_for(ax, (8.0, 5.0)), {"rounds": "round"}.get(x, x)
+    scores = comparison.scores().astype({column: float})  # nan where nobody counts
     for k, name in enumerate(comparison.solutions):
         curve = scores[scores["method"] == name]
-        cost, score = (curve[each].to_numpy(dtype=float, na_value=0.0) for each in (column, comparison.measure))
+        cost, score = (np.nan_to_num(np.array(curve[each])) for each in (column, comparison.measure))
         style: dict[str, Any] = {**line_style(k), "linewidth": 1.2, "markersize": 6, "label": picture(name)}
         if len(cost) and cost[-1] > 0:  # on a logarithmic axis there is no round 0
             seen = cost > 0

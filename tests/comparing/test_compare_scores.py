@@ -141,7 +141,7 @@ def test_scores_that_are_none_are_refused_at_once(classes):
 
 # ---- who is away -----------------------------------------------------------------------------------------------------
 def test_one_draw_of_who_is_away_for_all(classes):
-    problem, unseen = classes
+    problem, _ = classes
     methods = {"freeze": gr.FedADMM(), "ipw": gr.FedADMM(dropout="ipw"), "own": gr.FedADMM(availability=1.0)}
     found = gr.compare(problem, {**methods, "pd": gr.PrimalDual()}, gap=0, rounds=30, availability=0.6, seed=3)
     away = {name: run.ledger.by_node()["away"].tolist() for name, run in found.solutions.items()}

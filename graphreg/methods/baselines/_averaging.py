@@ -108,7 +108,7 @@ class Averaging(AbstractTargetIteration[Any]):
         latent = view.ids >= view.n_observed
         return np.where(latent & (largest > 0), 1.0 / np.maximum(largest, 1e-300), np.where(latent, 1.0, np.inf))
 
-    def step(self, state: State) -> State:
+    def step(self, state: Any) -> Any:
         view, topology, mu = state.view, state.topology, self.options.mu
         present, chance = self._present(state)
         pull = (lambda w: mu * (w - state.w)) if mu else None
@@ -140,5 +140,5 @@ class Averaging(AbstractTargetIteration[Any]):
             return np.full(len(chance), True), chance
         return state.view.streams("availability").uniform(state.round, 1)[:, 0] < chance, chance
 
-    def point(self, state: State) -> Point:
+    def point(self, state: Any) -> Point:
         return state.w, balanced_flows(state.view.form, state.view.gradients, state.w), None

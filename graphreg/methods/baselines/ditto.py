@@ -95,7 +95,7 @@ class _Personal(Averaging):
         before = super().init(view, start)
         return State(**vars(before), v=before.w, pull=per_node(view.form, self.options.lam, 0.0), moved=np.inf)
 
-    def step(self, state: State) -> State:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def step(self, state: State) -> State:
         new, view, batch, s = super().step(state), state.view, self.options.batch, self.options.personal_steps
         present, pull, v = self._present(state)[0], state.pull[:, None], state.v
         L = view.gradients.smoothness if batch is None else view.gradients.sample_smoothness
@@ -111,8 +111,8 @@ class _Personal(Averaging):
     def judge(self, state: State, certifier: Certifier) -> Certifier:
         """The certifier of the personal models at this model of the server."""
         form = _pulled(state)
-        known = certifier.form.edges[-1].center
-        same = known is not None and np.array_equal(known, form.edges[-1].center)
+        known, w = (each.edges[-1].center for each in (certifier.form, form))
+        same = known is not None and w is not None and np.array_equal(known, w)
         return certifier if same else Certifier(form)
 
     def point(self, state: State) -> Point:

@@ -101,7 +101,7 @@ class _Controlled(Averaging):
     def _bound(self, view: LocalView, topology: ServerTopology, received: Array) -> Array:
         return self._of_steepest(view, topology, received) / self.options.local_steps
 
-    def step(self, state: State) -> State:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def step(self, state: State) -> State:
         view, topology, options, x, d = state.view, state.topology, self.options, state.w, state.view.form.d
         present, chance = self._present(state)
         y = self._steps(state, present, lambda _: state.control - state.own)
