@@ -40,7 +40,7 @@ class Clients:
         return self.scale[i] * X.T @ (X @ w - y) + 0.3 * w * [1, 0, 1]
 
     def there(self, t):
-        return [i for i in range(N) if self.chance == 1.0 or self.coins.uniform(t, 1)[i, 0] < self.chance]
+        return [i for i in range(N) if self.chance == 1.0 or self.coins.uniform(t + 1, 1)[i, 0] < self.chance]
 
     def mean(self, values, present, otherwise):
         """Of those that are there, by p_i (and 1/chance, which cancels)."""
@@ -112,7 +112,7 @@ def same(found, expected):
 @pytest.mark.parametrize(("mu", "K"), [(0.7, 4), (5.0, 3), (0.0, 3)])
 def test_fed_prox_is_algorithm_2_of_li_et_al(mu, K, chance):
     clients = Clients(chance)
-    state, w = after(gr.FedProx(mu, local_steps=K, participation=chance), clients, 12)
+    state, w = after(gr.FedProx(mu, local_steps=K, availability=chance), clients, 12)
     same(w, np.tile(fed_prox(clients, mu, K, 12), (N + 1, 1)))
     assert state.step_size[0] == pytest.approx(1 / (max(clients.L / clients.a) + mu), rel=1e-12)
 
@@ -121,7 +121,7 @@ def test_fed_prox_is_algorithm_2_of_li_et_al(mu, K, chance):
 @pytest.mark.parametrize(("K", "option", "eta_g"), [(1, "II", 1.0), (5, "II", 1.0), (5, "I", 0.8), (3, "II", 0.6)])
 def test_scaffold_is_algorithm_1_of_karimireddy_et_al(K, option, eta_g, chance):
     clients = Clients(chance)
-    method = gr.SCAFFOLD(local_steps=K, option=option, global_step=eta_g, participation=chance)
+    method = gr.SCAFFOLD(local_steps=K, option=option, global_step=eta_g, availability=chance)
     state, w = after(method, clients, 12)
     x, c = scaffold(clients, K, option, eta_g, 12)
     same(w, np.tile(x, (N + 1, 1)))
@@ -132,7 +132,7 @@ def test_scaffold_is_algorithm_1_of_karimireddy_et_al(K, option, eta_g, chance):
 @pytest.mark.parametrize(("s", "K"), [(1, 1), (4, 3)])
 def test_ditto_is_algorithm_1_of_li_et_al(s, K, chance):
     clients, lam = Clients(chance), np.linspace(0.5, 2.0, N)
-    method = gr.Ditto(dict(enumerate(lam)), personal_steps=s, local_steps=K, participation=chance)
+    method = gr.Ditto(dict(enumerate(lam)), personal_steps=s, local_steps=K, availability=chance)
     state, v = after(method, clients, 12)
     x, expected = ditto(clients, lam, s, K, 12)
     same(v[:N], expected)
@@ -142,7 +142,7 @@ def test_ditto_is_algorithm_1_of_li_et_al(s, K, chance):
 # ---- what they end at ------------------------------------------------------------------------------------------------
 def test_without_a_pull_it_is_federated_averaging():
     options = {"gap": 0, "rounds": 20, "seed": 2}
-    more = {"local_steps": 3, "batch": 4, "participation": 0.6}
+    more = {"local_steps": 3, "batch": 4, "availability": 0.6}
     one, two, three = (
         chain().solve(method, **options)
         for method in (gr.FedAvg(**more), gr.FedProx(0.0, **more), gr.Ditto(1.0, **more))
@@ -167,7 +167,7 @@ def test_with_many_local_steps_the_limit_is_the_model_of_pfedme():
     assert far[400.0] / far[800.0] == pytest.approx(2.0, rel=0.05)
 
 
-@pytest.mark.parametrize("more", [{}, {"local_steps": 20}, {"option": "I"}, {"participation": 0.5}], ids=str)
+@pytest.mark.parametrize("more", [{}, {"local_steps": 20}, {"option": "I"}, {"availability": 0.5}], ids=str)
 @pytest.mark.parametrize("loss", [gr.SquaredLoss, gr.LogisticLoss])
 def test_scaffold_ends_at_the_pooled_fit_where_federated_averaging_does_not(loss, more):
     problem = chain(loss)
@@ -181,7 +181,7 @@ def test_scaffold_sends_twice_as_much():
     found = chain().solve(gr.SCAFFOLD(), gap=0, rounds=25)
     assert found.ledger.messages["method"] == N * (2 * 25 + 2)
     assert found.ledger.bytes["method"] == 8 * N * (25 * 2 * 6 + 2 + 4)
-    half = chain().solve(gr.SCAFFOLD(participation=0.5), gap=0, rounds=50, seed=0)
+    half = chain().solve(gr.SCAFFOLD(availability=0.5), gap=0, rounds=50, seed=0)
     up = half.ledger.messages["method"] - N * (50 + 2)
     assert half.ledger.by_node()["away"].sum() == 50 * N - up > 0
 

@@ -129,13 +129,13 @@ def test_it_says_that_no_optimum_is_found(problem):
 
 @pytest.mark.parametrize("robust", [1, "median"])
 def test_it_keeps_the_laws_of_methods(robust):
-    method = gr.LocalSGD(robust=robust, nonresponse=0.3)
+    method = gr.LocalSGD(robust=robust, availability=0.7)
     report = gr.testing.check_method(method, problems=[network(n=6, m=8)], accuracy=None)
     assert report.ok, report
 
 
 def test_actors_go_the_same_way(problem):
-    for method in (gr.LocalSGD(robust=2, nonresponse=0.2), gr.LocalSGD(robust="median")):
+    for method in (gr.LocalSGD(robust=2, availability=0.8), gr.LocalSGD(robust="median")):
         arrays, actors = (
             problem.solve(method, gap=0, rounds=8, seed=1, engine=engine) for engine in (None, gr.Actors())
         )

@@ -12,12 +12,12 @@ from ...base.messages import unmatched
 from ...certificate import Certifier
 from ...checks import checked, count, per, positive
 from ...form import Form
-from ...network import LocalView, per_node
+from ...network import AVAILABILITY, LocalView, per_node
 from ...oracles import without_bound
 from ...running import AbstractIteration, Point, Start
 from ...terms import TO_GROUND, Array, EdgeBlock, Selection, Strength
 from ...terms.penalties import SquaredL2, Zero
-from ._averaging import PARTICIPATION, AbstractAveraging, Averaging
+from ._averaging import AbstractAveraging, Averaging
 from ._averaging import State as AveragingState
 from ._servers import server_form
 
@@ -37,7 +37,7 @@ class Ditto(AbstractAveraging):
 
         v_i = argmin over v of  f_i(v) + lam_i/2 ||v - w||^2,      w the fit of one model to all
 
-    In a round, beside the local steps by which `FedAvg` goes on, every client that takes part takes ``personal_steps``
+    In a round, beside the local steps by which `FedAvg` goes on, every client that is there takes ``personal_steps``
 
         v_i <- v_i - (grad f_i(v_i) + lam_i (v_i - w)) / (L_i + lam_i)
 
@@ -56,7 +56,7 @@ class Ditto(AbstractAveraging):
         lam_i, positive, one for all or one per node label. Required: None (default) is refused by `solve`.
     personal_steps : int
         s in the paper; 1 by default.
-    local_steps, step_size, batch, participation
+    local_steps, step_size, batch, availability
         Of w, as for `FedAvg`; clients that are away move neither model.
 
     A round sends what `FedAvg` sends: personal models stay where they are. ``solution.gathered["model"]`` is w, (d,).
@@ -66,7 +66,7 @@ class Ditto(AbstractAveraging):
     needs = "a pull lam; smooth losses with a bound of their curvature, smooth node penalties; it drops the edges "
     needs += "between nodes"
     sends = (
-        "nothing across the edges; the server sends its model to every node, and those that take part send theirs back"
+        "nothing across the edges; the server sends its model to every node, and those that are there send theirs back"
     )
 
     lam: float | Mapping[Hashable, float] | None = checked(per("node", positive), None)
@@ -74,7 +74,7 @@ class Ditto(AbstractAveraging):
     local_steps: int = checked(count, 1)
     step_size: float | None = checked(positive, None)
     batch: int | None = checked(count | None, None)
-    participation: float | Mapping[Hashable, float] = checked(PARTICIPATION, 1.0)
+    availability: Any = checked(AVAILABILITY, None)
 
     def missing(self, form: Form) -> tuple[str, ...]:
         out = unmatched("lam", self.lam, form.space.index)
@@ -97,7 +97,8 @@ class _Personal(Averaging):
 
     def step(self, state: State) -> State:
         new, view, batch, s = super().step(state), state.view, self.options.batch, self.options.personal_steps
-        present, pull, v = self._present(state)[0], state.pull[:, None], state.v
+        present = True if new.presence is None else new.presence.online > state.presence.online
+        pull, v = state.pull[:, None], state.v
         L = view.gradients.smoothness if batch is None else view.gradients.sample_smoothness
         rate = np.where(present & (state.pull > 0), 1.0 / np.maximum(L + state.pull, 1e-300), 0.0)[:, None]
         for k in range(s):

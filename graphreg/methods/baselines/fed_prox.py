@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ...checks import checked, count, nonnegative, positive
 from ...form import Form
+from ...network import AVAILABILITY
 from ...terms.penalties import Zero
-from ._averaging import PARTICIPATION, AbstractAveraging
+from ._averaging import AbstractAveraging
 from ._servers import server_form
 
 
@@ -36,7 +37,7 @@ class FedProx(AbstractAveraging):
         In units of the curvature of the F_i. Required: None (default) is refused by `solve`.
     local_steps : int
         5 by default.
-    step_size, batch, participation
+    step_size, batch, availability
         As for `FedAvg`; the default step is 1 / (mu + the largest L_i), with one local step 1/L.
     """
 
@@ -46,14 +47,14 @@ class FedProx(AbstractAveraging):
         "edges between nodes"
     )
     sends = (
-        "nothing across the edges; the server sends its model to every node, and those that take part send theirs back"
+        "nothing across the edges; the server sends its model to every node, and those that are there send theirs back"
     )
 
     mu: float | None = checked(nonnegative, None)  # pyright: ignore[reportIncompatibleVariableOverride]
     local_steps: int = checked(count, 5)
     step_size: float | None = checked(positive, None)
     batch: int | None = checked(count | None, None)
-    participation: float | Mapping[Hashable, float] = checked(PARTICIPATION, 1.0)
+    availability: Any = checked(AVAILABILITY, None)
 
     def missing(self, form: Form) -> tuple[str, ...]:
         lacking = (

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ...checks import checked, count, one_of, positive
 from ...form import Form
-from ...network import LocalView
+from ...network import AVAILABILITY, LocalView
 from ...running import AbstractIteration, Start
 from ...terms import Array
 from ...terms.penalties import Zero
-from ._averaging import PARTICIPATION, AbstractAveraging, Averaging
+from ._averaging import AbstractAveraging, Averaging
 from ._averaging import State as AveragingState
-from ._servers import ServerTopology, server_form
+from ._servers import ServerTopology, clients_there, server_form
 
 
 @dataclass(frozen=True)
@@ -32,16 +31,16 @@ class SCAFFOLD(AbstractAveraging):
     The server has a control variate c beside its model x, every client one of its own, c_i, all 0 at first. With K =
     ``local_steps``, F_i and p_i as for `FedAvg`, a round is
 
-        y_i <- x,  then K times  y_i <- y_i - eta (grad F_i(y_i) - c_i + c)             at the clients that take part
+        y_i <- x,  then K times  y_i <- y_i - eta (grad F_i(y_i) - c_i + c)             at the clients that are there
         c_i+ = grad F_i(x)  (option "I"),   or   c_i - c + (x - y_i) / (K eta)  (option "II")
         x <- x + global_step mean_i (y_i - x),   c <- c + sum_i p_i (c_i+ - c_i)         at the server
 
     with the mean of `FedAvg` over those that take part, and c = sum_i p_i c_i all along. At the pooled fit, with c_i =
     grad F_i there, c = 0 and no local step moves: unlike `FedAvg` it has **no bias**, however many local steps there
-    are and however few clients take part. One local step of all clients is gradient descent.
+    are and however few clients are there. One local step of all clients is gradient descent.
 
     Proven (Theorem III, for strongly convex F_i, full gradients): linear convergence for eta <= 1/(81 L K global_step)
-    where all take part, L the largest L_i. By default eta is 1/(L K), of which nothing is proven beyond equal Hessians;
+    where all are there, L the largest L_i. By default eta is 1/(L K), of which nothing is proven beyond equal Hessians;
     ``step_size=`` takes the other. Where it is too long, no gap is met. With batches the iterates keep moving around
     the fit.
 
@@ -55,10 +54,10 @@ class SCAFFOLD(AbstractAveraging):
         eta_g in the paper; 1 by default.
     option : {"II", "I"}
         How c_i is renewed; "I" takes one gradient more.
-    batch, participation
+    batch, availability
         As for `FedAvg`.
 
-    Model and control variate go down to every client, and both differences up from those that take part: messages are
+    Model and control variate go down to every client, and both differences up from those that are there: messages are
     twice as large as those of `FedAvg`.
     """
 
@@ -69,7 +68,7 @@ class SCAFFOLD(AbstractAveraging):
     )
     sends = (
         "nothing across the edges; the server sends its model and its control variate to every node, and those that "
-        "take part send both of theirs back"
+        "are there send both of theirs back"
     )
 
     local_steps: int = checked(count, 5)
@@ -77,7 +76,7 @@ class SCAFFOLD(AbstractAveraging):
     global_step: float = checked(positive, 1.0)
     option: str = checked(one_of("II", "I"), "II")
     batch: int | None = checked(count | None, None)
-    participation: float | Mapping[Hashable, float] = checked(PARTICIPATION, 1.0)
+    availability: Any = checked(AVAILABILITY, None)
 
     @property
     def bias(self) -> str:
@@ -103,7 +102,7 @@ class _Controlled(Averaging):
 
     def step(self, state: State) -> State:
         view, topology, options, x, d = state.view, state.topology, self.options, state.w, state.view.form.d
-        present, chance = self._present(state)
+        present, weight, presence = clients_there(options, view, state.round + 1, state.presence)
         y = self._steps(state, present, lambda _: state.control - state.own)
         moves = (present & (state.share > 0))[:, None]
         if options.option == "I":
@@ -115,8 +114,9 @@ class _Controlled(Averaging):
         up = np.hstack([y, own - state.own])
         up = view.engine.exchange(up, topology.up & present[view.arcs.source], parameters=False)
         share = state.share[:, None]
-        mean = topology.means(up[:, :d], share / chance[:, None], x, present)
+        mean = topology.means(up[:, :d], share * weight, x, present)
         total = np.maximum(topology.sums(share), 1e-300)
         c = state.control + topology.sums(share * up[:, d:], present) / total
         both = topology.broadcast(view, np.hstack([x + options.global_step * (mean - x), c]), parameters=False)
-        return replace(state, round=state.round + 1, w=both[:, :d], own=own, control=both[:, d:])
+        new = {"w": both[:, :d], "own": own, "control": both[:, d:]}
+        return replace(state, round=state.round + 1, presence=presence, **new)
