@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ...base.clock import check_deadline
-from ...base.messages import warn
+from ...base.messages import unmatched, warn
 from ...form import Form
-from ...network import LocalView, Presence, TakesAvailability
+from ...network import LocalView, Presence, TakesAvailability, most
 from ...oracles import without_bound, without_gradient
 from ...running import AbstractIteration, Point, Start
 from ...terms import Array
@@ -35,13 +35,20 @@ class AbstractAveraging(TakesAvailability, AbstractBaseline):
     of local steps to the server's model, see `FedProx`."""
 
     mu: ClassVar[float | None] = 0.0
-    local_steps: int
+    local_steps: int | Mapping[Hashable, int]
     step_size: float | None
-    batch: int | None
+    batch: int | Mapping[Hashable, int] | None
 
     def missing(self, form: Form) -> tuple[str, ...]:
         bound = without_bound(form) if self.step_size is None else ()
-        return (*without_gradient(form), *bound, *self.unmatched_nodes(form))
+        labels = form.space.index
+        wrong = (*unmatched("local_steps", self.local_steps, labels), *unmatched("batch", self.batch, labels))
+        return (*without_gradient(form), *bound, *wrong, *self.unmatched_nodes(form))
+
+    @property
+    def most_steps(self) -> int:
+        """The local steps of a round, of those that take most."""
+        return most(self.local_steps)
 
     @property
     def iteration(self) -> AbstractIteration:
@@ -50,7 +57,7 @@ class AbstractAveraging(TakesAvailability, AbstractBaseline):
     @property
     def bias(self) -> str:
         options = {
-            "local_steps": self.local_steps > 1,
+            "local_steps": self.most_steps > 1,
             "batch": self.batch is not None,
             "availability": self.away is not None,
         }
@@ -90,7 +97,7 @@ class Averaging(AbstractTargetIteration[Any]):
         """1/L, (n,), inf where there is no server or nothing to fit: L that of the mean of the F_i, or, where clients
         take several steps by themselves, of the steepest of them."""
         share, L = received[:, 0], received[:, 1]
-        if self.options.local_steps > 1:
+        if self.options.most_steps > 1:
             return self._of_steepest(view, topology, received)
         total = topology.sums(np.stack([share * L, share], axis=1))
         return self._inverse(view, total[:, 0] / np.maximum(total[:, 1], 1e-300))
@@ -114,14 +121,15 @@ class Averaging(AbstractTargetIteration[Any]):
     def _steps(self, state: State, present: Array, shift: Callable[[Array], Array] | None = None) -> Array:
         """The clients' own models after local steps  w_i <- w_i - eta (grad F_i(w_i) + shift_i(w_i))  from the model of
         the server; of clients that are away, that model."""
-        view, R, w = state.view, self.options.local_steps, state.w
-        moves = present & (state.share > 0)
+        view, R, w = state.view, self.options.most_steps, state.w
+        moves, own = present & (state.share > 0), view.each(self.options.local_steps)
         eta = np.where(moves, state.step_size, 0.0)[:, None]
         rate = eta / np.where(moves, state.share, 1.0)[:, None]  # eta / a_i
         for k in range(R):
             check_deadline()
             new = w - rate * view.gradient(w, self.options.batch, state.round * R + k)
-            w = new if shift is None else new - eta * shift(w)
+            new = new if shift is None else new - eta * shift(w)
+            w = np.where((k < own)[:, None], new, w)
         return w
 
     def point(self, state: Any) -> Point:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...base.messages import unknown_labels
-from ...checks import checked, count, positive
+from ...checks import checked, counts, positive
 from ...errors import MethodError, TermError
 from ...form import Form
 from ...network import AVAILABILITY
@@ -46,9 +46,9 @@ class ClusteredFedAvg(AbstractAveraging):
     )
 
     clusters: Mapping[Hashable, Any] | None = None
-    local_steps: int = checked(count, 1)
+    local_steps: int | Mapping[Hashable, int] = checked(counts, 1)
     step_size: float | None = checked(positive, None)
-    batch: int | None = checked(count | None, None)
+    batch: int | Mapping[Hashable, int] | None = checked(counts | None, None)
     availability: Any = checked(AVAILABILITY, None)
 
     def __post_init__(self) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...base.messages import unmatched
 from ...certificate import Certifier
-from ...checks import checked, count, per, positive
+from ...checks import checked, count, counts, per, positive
 from ...form import Form
 from ...network import AVAILABILITY, LocalView, per_node
 from ...oracles import without_bound
@@ -71,9 +71,9 @@ class Ditto(AbstractAveraging):
 
     lam: float | Mapping[Hashable, float] | None = checked(per("node", positive), None)
     personal_steps: int = checked(count, 1)
-    local_steps: int = checked(count, 1)
+    local_steps: int | Mapping[Hashable, int] = checked(counts, 1)
     step_size: float | None = checked(positive, None)
-    batch: int | None = checked(count | None, None)
+    batch: int | Mapping[Hashable, int] | None = checked(counts | None, None)
     availability: Any = checked(AVAILABILITY, None)
 
     def missing(self, form: Form) -> tuple[str, ...]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...checks import checked, count, nonnegative, positive
+from ...checks import checked, counts, nonnegative, positive
 from ...form import Form
 from ...network import AVAILABILITY
 from ...terms.penalties import Zero
@@ -35,7 +36,7 @@ class FedProx(AbstractAveraging):
     ----------
     mu : float
         In units of the curvature of the F_i. Required: None (default) is refused by `solve`.
-    local_steps : int
+    local_steps : int or mapping
         5 by default.
     step_size, batch, availability
         As for `FedAvg`; the default step is 1 / (mu + the largest L_i), with one local step 1/L.
@@ -51,9 +52,9 @@ class FedProx(AbstractAveraging):
     )
 
     mu: float | None = checked(nonnegative, None)  # pyright: ignore[reportIncompatibleVariableOverride]
-    local_steps: int = checked(count, 5)
+    local_steps: int | Mapping[Hashable, int] = checked(counts, 5)
     step_size: float | None = checked(positive, None)
-    batch: int | None = checked(count | None, None)
+    batch: int | Mapping[Hashable, int] | None = checked(counts | None, None)
     availability: Any = checked(AVAILABILITY, None)
 
     def missing(self, form: Form) -> tuple[str, ...]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ...checks import checked, count, one_of, positive
+from ...checks import checked, counts, one_of, positive
 from ...form import Form
 from ...network import AVAILABILITY, LocalView
 from ...running import AbstractIteration, Start
@@ -46,8 +47,8 @@ class SCAFFOLD(AbstractAveraging):
 
     Parameters
     ----------
-    local_steps : int
-        K; 5 by default.
+    local_steps : int or mapping
+        K, for all or by node label (K_i in the renewal of c_i then); 5 by default.
     step_size : float, optional
         eta; by default 1 / (K times the largest L_i). Beyond twice that a MethodWarning.
     global_step : float
@@ -71,11 +72,11 @@ class SCAFFOLD(AbstractAveraging):
         "are there send both of theirs back"
     )
 
-    local_steps: int = checked(count, 5)
+    local_steps: int | Mapping[Hashable, int] = checked(counts, 5)
     step_size: float | None = checked(positive, None)
     global_step: float = checked(positive, 1.0)
     option: str = checked(one_of("II", "I"), "II")
-    batch: int | None = checked(count | None, None)
+    batch: int | Mapping[Hashable, int] | None = checked(counts | None, None)
     availability: Any = checked(AVAILABILITY, None)
 
     @property
@@ -98,7 +99,7 @@ class _Controlled(Averaging):
         return State(**vars(before), own=np.zeros_like(before.w), control=np.zeros_like(before.w))
 
     def _bound(self, view: LocalView, topology: ServerTopology, received: Array) -> Array:
-        return self._of_steepest(view, topology, received) / self.options.local_steps
+        return self._of_steepest(view, topology, received) / self.options.most_steps
 
     def step(self, state: State) -> State:
         view, topology, options, x, d = state.view, state.topology, self.options, state.w, state.view.form.d
@@ -106,10 +107,10 @@ class _Controlled(Averaging):
         y = self._steps(state, present, lambda _: state.control - state.own)
         moves = (present & (state.share > 0))[:, None]
         if options.option == "I":
-            t = (state.round + 1) * options.local_steps - 1  # a batch of this round
+            t = (state.round + 1) * options.most_steps - 1  # a batch of this round
             own = view.gradient(x, options.batch, t) / np.where(moves, state.share[:, None], 1.0)
         else:
-            own = state.own - state.control + (x - y) / (options.local_steps * state.step_size[:, None])
+            own = state.own - state.control + (x - y) / (view.each(options.local_steps) * state.step_size)[:, None]
         own = np.where(moves, own, state.own)
         up = np.hstack([y, own - state.own])
         up = view.engine.exchange(up, topology.up & present[view.arcs.source], parameters=False)
