@@ -98,6 +98,7 @@ for _name, _place in {  # methods whose work is done further out than their clas
     "CrossValidation.plot": "plots:plot_cross_validation",
     "Loss.from_cvxpy": "reading_cvxpy.loss:from_cvxpy",
     "Model.formula": "form.notation.text:formula",
+    "Observation.predict": "running.summary:predicted",
     "Observation.score": "tuning:node_scores",
     "Path.plot": "plots:plot_path",
     "Path.report": "reporting:report_path",

@@ -317,9 +317,23 @@ def compare(  # noqa: PLR0913
     measure, look = ("", None) if score is None else _measure_of(score, problem.form)
     allowed = Allowed(gap, rounds, seconds, drawn, look)
     chosen, always_there = (chosen, None) if availability is None else _told(chosen, availability)
-    reached = max(gap, LEAST)
     exact = next((name for name, method in chosen.items() if isinstance(method, Exact)), None)
-    order = dict.fromkeys([exact, *chosen])  # the reference first, which is no row unless it was asked for
+    found, sent = _runs(problem, chosen, exact, allowed, progress)
+    entries = {name: found[name] for name in chosen if name in found}
+    reference, bound = _reference(exact, found, allowed.reached)
+    not_run = tuple(name for name in chosen if name not in found)
+    return Comparison(entries, reference, bound, drawn, not_run, sent, left_out, measure, always_there)
+
+
+def _runs(
+    problem: Problem,
+    chosen: Mapping[str, AbstractMethod | AbstractAlgorithm],
+    exact: str | None,
+    allowed: Allowed,
+    progress: bool | None,
+) -> tuple[dict[str | None, Solution | NoRun], dict[str, Sent]]:
+    """What each gave, the reference first (None, where it is no row), and what algorithms sent; until Ctrl-C."""
+    order = dict.fromkeys([exact, *chosen])
     found: dict[str | None, Solution | NoRun] = {}
     sent: dict[str, Sent] = {}
     with progress_bar(progress, total=len(order), desc="comparing", unit=" methods") as show:
@@ -327,15 +341,16 @@ def compare(  # noqa: PLR0913
             show(int(k > 0), name or "reference")
             method = Exact() if name is None else chosen[name]
             if isinstance(method, AbstractMethod):
-                found[name] = of_method(problem, method, allowed if name else replace(allowed, gap=reached, look=None))
+                found[name] = of_method(
+                    problem, method, allowed if name else replace(allowed, gap=allowed.reached, look=None)
+                )
             elif name is not None:
-                found[name], sent[name] = of_algorithm(problem, method, allowed, _optimum(found[exact], reached))
+                found[name], sent[name] = of_algorithm(
+                    problem, method, allowed, _optimum(found[exact], allowed.reached)
+                )
             if found[name].status == "interrupted":  # whoever presses Ctrl-C means all of it
                 break
-    entries = {name: found[name] for name in chosen if name in found}
-    reference, bound = _reference(exact, found, reached)
-    not_run = tuple(name for name in chosen if name not in found)
-    return Comparison(entries, reference, bound, drawn, not_run, sent, left_out, measure, always_there)
+    return found, sent
 
 
 def _check_some_apply(problem: Problem, chosen: Mapping[str, AbstractMethod | AbstractAlgorithm]) -> None:
@@ -453,6 +468,11 @@ class Allowed:
     seconds: float
     seed: int
     look: Look | None = None  # at a round, for its score
+
+    @property
+    def reached(self) -> float:
+        """The gap to which the optimum is to be known."""
+        return max(self.gap, LEAST)
 
     @property
     def observe(self) -> dict[str, Callable[[Observation], Any]] | None:

@@ -82,9 +82,7 @@ class Observation:
 
     def predict(self, frame: Any, kind: str = "response") -> pd.Series | pd.DataFrame:
         """Predictions for the rows of a frame by the parameters of this round: see `Solution.predict`."""
-        from .summary import predicted
-
-        return predicted(self.form, self.coef, frame, kind)
+        return shortcut("Observation.predict")(self.form, self.coef, frame, kind)
 
     def score(self, frame: Any, by: str = "node") -> Table:
         """The scores of these predictions, of each node or of all together: see `Solution.score`."""

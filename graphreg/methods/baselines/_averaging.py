@@ -34,6 +34,14 @@ class AbstractAveraging(TakesAvailability, AbstractBaseline):
     """One model per server, by local steps of its clients: see `FedAvg`, whose options these are. ``mu`` is the pull
     of local steps to the server's model, see `FedProx`."""
 
+    aim = "the fit of one model to all nodes"
+    needs = (
+        "smooth losses (a bound of their curvature or a given step), smooth node penalties; it drops the edges "
+        "between nodes"
+    )
+    sends = (
+        "nothing across the edges; the server sends its model to every node, and those that are there send theirs back"
+    )
     mu: ClassVar[float | None] = 0.0
     local_steps: int | Mapping[Hashable, int]
     step_size: float | None

@@ -65,9 +65,6 @@ class Ditto(AbstractAveraging):
     aim = "each node's own fit, pulled to the model that its server ended with"
     needs = "a pull lam; smooth losses with a bound of their curvature, smooth node penalties; it drops the edges "
     needs += "between nodes"
-    sends = (
-        "nothing across the edges; the server sends its model to every node, and those that are there send theirs back"
-    )
 
     lam: float | Mapping[Hashable, float] | None = checked(per("node", positive), None)
     personal_steps: int = checked(count, 1)
@@ -97,7 +94,8 @@ class _Personal(Averaging):
 
     def step(self, state: State) -> State:
         new, view, batch, s = super().step(state), state.view, self.options.batch, self.options.personal_steps
-        present = True if new.presence is None else new.presence.online > state.presence.online
+        before, after = state.presence, new.presence
+        present = True if before is None or after is None else after.online > before.online
         pull, v = state.pull[:, None], state.v
         L = view.gradients.smoothness if batch is None else view.gradients.sample_smoothness
         rate = np.where(present & (state.pull > 0), 1.0 / np.maximum(L + state.pull, 1e-300), 0.0)[:, None]

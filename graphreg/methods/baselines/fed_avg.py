@@ -41,23 +41,13 @@ class FedAvg(AbstractAveraging):
         its clients before the first round.
     batch : int or mapping, optional
         Each local step takes so many samples of the node (one number for all, or one by label), drawn with replacement,
-        in place of all: L_i is then that of
-        the steepest sample, and the iterates keep moving around the limit.
+        in place of all: L_i is then that of the steepest sample, and the iterates keep moving around the limit.
     availability : number, mapping, sampler or Availability, optional
         Which clients are there, see `Availability`; by default all. The mean is over those that are, with p_i divided
         by the probability that i is there. Every client hears every model.
 
     A round sends the model down to every client and up from those that are there.
     """
-
-    aim = "the fit of one model to all nodes"
-    needs = (
-        "smooth losses (a bound of their curvature or a given step), smooth node penalties; it drops the edges "
-        "between nodes"
-    )
-    sends = (
-        "nothing across the edges; the server sends its model to every node, and those that are there send theirs back"
-    )
 
     local_steps: int | Mapping[Hashable, int] = checked(counts, 1)
     step_size: float | None = checked(positive, None)

@@ -42,13 +42,9 @@ class FedProx(AbstractAveraging):
         As for `FedAvg`; the default step is 1 / (mu + the largest L_i), with one local step 1/L.
     """
 
-    aim = "the fit of one model to all nodes"
     needs = (
         "a pull mu; smooth losses (a bound of their curvature or a given step), smooth node penalties; it drops the "
         "edges between nodes"
-    )
-    sends = (
-        "nothing across the edges; the server sends its model to every node, and those that are there send theirs back"
     )
 
     mu: float | None = checked(nonnegative, None)  # pyright: ignore[reportIncompatibleVariableOverride]

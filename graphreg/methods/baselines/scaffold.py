@@ -62,11 +62,6 @@ class SCAFFOLD(AbstractAveraging):
     twice as large as those of `FedAvg`.
     """
 
-    aim = "the fit of one model to all nodes"
-    needs = (
-        "smooth losses (a bound of their curvature or a given step), smooth node penalties; it drops the edges "
-        "between nodes"
-    )
     sends = (
         "nothing across the edges; the server sends its model and its control variate to every node, and those that "
         "are there send both of theirs back"

@@ -40,7 +40,7 @@ class AbstractConsensusMethod(AbstractIteration):
     step_size: float | DecreasingStep | None
     mixing: Any
     lazy: bool
-    batch: int | Mapping[Hashable, int] | None
+    batch: consensus.Batch
     replacement: bool
     shuffle: bool
     hessian_samples: int | None

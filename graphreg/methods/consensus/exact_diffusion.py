@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -57,7 +56,7 @@ class ExactDiffusion(AbstractTracking):
 
     step_size: float | DecreasingStep | None = checked(STEP, None)
     mixing: Any = "metropolis"
-    batch: int | Mapping[Hashable, int] | None = checked(counts | None, None)
+    batch: consensus.Batch = checked(counts | None, None)
     replacement: bool = True
     shuffle: bool = True
     hessian_samples: int | None = checked(count, None)

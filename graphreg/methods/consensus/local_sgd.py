@@ -110,7 +110,7 @@ class LocalSGD(AbstractConsensusMethod, TakesAvailability):
 
     step_size: float | DecreasingStep | None = checked(STEP, None)
     tau: int | Mapping[Hashable, int] = checked(counts, 1)
-    batch: int | Mapping[Hashable, int] | None = checked(counts | None, 1)
+    batch: consensus.Batch = checked(counts | None, 1)
     replacement: bool = True
     shuffle: bool = True
     mixing: Any = "metropolis"
