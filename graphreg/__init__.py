@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .distributed import MPI as MPI
     from .distributed import Actors as Actors
     from .distributed import Faults as Faults
+    from .distributed import Malicious as Malicious
     from .distributed import Parts as Parts
     from .fitting import Fit as Fit
     from .fitting import fit as fit

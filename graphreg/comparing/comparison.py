@@ -316,7 +316,7 @@ def compare(  # noqa: PLR0913
     drawn = secrets.randbits(32) if seed is None else checks.seed(seed, "seed")
     measure, look = ("", None) if score is None else _measure_of(score, problem.form)
     allowed = Allowed(gap, rounds, seconds, drawn, look)
-    chosen, always_there = (chosen, None) if availability is None else _told(chosen, availability)
+    chosen, always_there = (chosen, None) if availability is None else _with_availability(chosen, availability)
     exact = next((name for name, method in chosen.items() if isinstance(method, Exact)), None)
     found, sent = _runs(problem, chosen, exact, allowed, progress)
     entries = {name: found[name] for name in chosen if name in found}
@@ -416,11 +416,13 @@ def _of_rows(frame: Any, name: str, at: Observation) -> float:
     return at.score(frame, by="all")[name].iloc[0]
 
 
-def _told(chosen: Mapping[str, Any], availability: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
+def _with_availability(chosen: Mapping[str, Any], availability: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The methods, told who is there, and the names of those that cannot be told."""
     able = [name for name, m in chosen.items() if is_dataclass(m) and "availability" in {f.name for f in fields(m)}]
-    told = {n: replace(m, availability=availability) for n, m in chosen.items() if n in able and m.availability is None}
-    return {**chosen, **told}, tuple(name for name in chosen if name not in able)
+    informed = {
+        n: replace(m, availability=availability) for n, m in chosen.items() if n in able and m.availability is None
+    }
+    return {**chosen, **informed}, tuple(name for name in chosen if name not in able)
 
 
 def _away(solution: Solution) -> float:

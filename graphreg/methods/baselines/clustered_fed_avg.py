@@ -14,7 +14,6 @@ from ...errors import MethodError, TermError
 from ...form import Form
 from ...network import AVAILABILITY
 from ...terms import latent_label, tree_levels
-from ...terms.penalties import Zero
 from ._averaging import AbstractAveraging
 from ._servers import server_form
 
@@ -88,4 +87,4 @@ class ClusteredFedAvg(AbstractAveraging):
         cluster = self._clusters(form)
         place = {label: j for j, label in enumerate(dict.fromkeys(cluster.values()))}
         member = np.array([place[cluster[node]] for node in form.space.index], dtype=np.intp)
-        return server_form(form, Zero(), member=member, clusters=list(place))
+        return server_form(form, member=member, clusters=list(place))

@@ -16,7 +16,7 @@ from ...network import AVAILABILITY, LocalView, per_node
 from ...oracles import without_bound
 from ...running import AbstractIteration, Point, Start
 from ...terms import TO_GROUND, Array, EdgeBlock, Selection, Strength
-from ...terms.penalties import SquaredL2, Zero
+from ...terms.penalties import SquaredL2
 from ._averaging import AbstractAveraging, Averaging
 from ._averaging import State as AveragingState
 from ._servers import server_form
@@ -80,7 +80,7 @@ class Ditto(AbstractAveraging):
         return tuple(dict.fromkeys((*out, *super().missing(form), *without_bound(form))))
 
     def target(self, form: Form) -> Form:
-        return server_form(form, Zero())
+        return server_form(form)
 
     @property
     def iteration(self) -> AbstractIteration:

@@ -9,7 +9,6 @@ from typing import Any
 from ...checks import checked, counts, positive
 from ...form import Form
 from ...network import AVAILABILITY
-from ...terms.penalties import Zero
 from ._averaging import AbstractAveraging
 from ._servers import server_form
 
@@ -55,4 +54,4 @@ class FedAvg(AbstractAveraging):
     availability: Any = checked(AVAILABILITY, None)
 
     def target(self, form: Form) -> Form:
-        return server_form(form, Zero())
+        return server_form(form)

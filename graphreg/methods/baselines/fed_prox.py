@@ -9,7 +9,6 @@ from typing import Any
 from ...checks import checked, counts, nonnegative, positive
 from ...form import Form
 from ...network import AVAILABILITY
-from ...terms.penalties import Zero
 from ._averaging import AbstractAveraging
 from ._servers import server_form
 
@@ -60,4 +59,4 @@ class FedProx(AbstractAveraging):
         return (*lacking, *super().missing(form))
 
     def target(self, form: Form) -> Form:
-        return server_form(form, Zero())
+        return server_form(form)

@@ -13,7 +13,6 @@ from ...form import Form
 from ...network import AVAILABILITY, LocalView
 from ...running import AbstractIteration, Start
 from ...terms import Array
-from ...terms.penalties import Zero
 from ._averaging import AbstractAveraging, Averaging
 from ._averaging import State as AveragingState
 from ._servers import ServerTopology, clients_there, server_form
@@ -79,7 +78,7 @@ class SCAFFOLD(AbstractAveraging):
         return "batch" if self.batch is not None else ""
 
     def target(self, form: Form) -> Form:
-        return server_form(form, Zero())
+        return server_form(form)
 
     @property
     def iteration(self) -> AbstractIteration:

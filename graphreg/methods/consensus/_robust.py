@@ -24,9 +24,9 @@ def too_few(form: Form, robust: int | str) -> tuple[str, ...]:
     )
 
 
-def robust_mean(view: LocalView, own: Array, heard: Array, there: Array | None, robust: int | str) -> Array:
+def robust_mean(view: LocalView, own: Array, received: Array, there: Array | None, robust: int | str) -> Array:
     """At every node the trimmed mean, or the median, of what it has and has heard of its neighbours, (n, d): see
-    `LocalSGD`. Of pairs that are not both ``there`` (n,) nothing is heard; numbers that are none count as infinite."""
+    `LocalSGD`. Of pairs that are not both ``there`` (n,) nothing is received; numbers that are none count as infinite."""
     arcs, (n, d) = view.arcs, own.shape
     source, target = arcs.source, arcs.target
     if there is not None:
@@ -36,7 +36,7 @@ def robust_mean(view: LocalView, own: Array, heard: Array, there: Array | None, 
     source, target, count = source[order], target[order], np.bincount(target, minlength=n)
     place = np.arange(len(target)) - np.repeat(np.cumsum(count) - count, count)
     values = np.full((n, int(count.max(initial=0)) + 1, d), np.inf)
-    values[target, place] = np.where(np.isnan(heard), np.inf, heard)[source]
+    values[target, place] = np.where(np.isnan(received), np.inf, received)[source]
     if isinstance(robust, str):  # the middle one of all, or the mean of the two
         values[np.arange(n), count] = own
         count = count + 1

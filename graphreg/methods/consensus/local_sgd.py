@@ -168,7 +168,7 @@ class LocalSGD(AbstractConsensusMethod, TakesAvailability):
         view, present, along, presence = state.view, None, None, state.presence
         if self.away is not None and presence is not None:
             present, along, presence = self.away.attend(view, (state.round + 1) // most(self.tau), presence)
-        heard = view.engine.exchange(theta, along)
+        received = view.engine.exchange(theta, along)
         if self.robust is not None:
-            return robustly.robust_mean(view, theta, heard, present, self.robust), presence
-        return state.mixing.apply(view.form, heard, present), presence
+            return robustly.robust_mean(view, theta, received, present, self.robust), presence
+        return state.mixing.apply(view.form, received, present), presence
