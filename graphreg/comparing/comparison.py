@@ -418,10 +418,8 @@ def _of_rows(frame: Any, name: str, at: Observation) -> float:
 
 def _with_availability(chosen: Mapping[str, Any], availability: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The methods, told who is there, and the names of those that cannot be told."""
-    able = [name for name, m in chosen.items() if is_dataclass(m) and "availability" in {f.name for f in fields(m)}]
-    informed = {
-        n: replace(m, availability=availability) for n, m in chosen.items() if n in able and m.availability is None
-    }
+    able = {n: m for n, m in chosen.items() if is_dataclass(m) and "availability" in {f.name for f in fields(m)}}
+    informed: Any = {n: replace(m, availability=availability) for n, m in able.items() if m.availability is None}
     return {**chosen, **informed}, tuple(name for name in chosen if name not in able)
 
 

@@ -26,7 +26,7 @@ def too_few(form: Form, robust: int | str) -> tuple[str, ...]:
 
 def robust_mean(view: LocalView, own: Array, received: Array, there: Array | None, robust: int | str) -> Array:
     """At every node the trimmed mean, or the median, of what it has and has heard of its neighbours, (n, d): see
-    `LocalSGD`. Of pairs that are not both ``there`` (n,) nothing is received; numbers that are none count as infinite."""
+    `LocalSGD`. Of pairs that are not both ``there`` (n,) nothing is received; what is no number counts as infinite."""
     arcs, (n, d) = view.arcs, own.shape
     source, target = arcs.source, arcs.target
     if there is not None:
