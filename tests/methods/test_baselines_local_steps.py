@@ -196,8 +196,8 @@ def test_ditto_certifies_the_personal_models_at_the_model_of_its_server():
     np.testing.assert_allclose(found.coef, exact.coef, atol=1e-4)
     assert found.own.primal == pytest.approx(exact.objective, rel=1e-6)
     assert found.own.holds(1e-8)
-    early = problem.solve(gr.Ditto(lam, personal_steps=200), gap=1e-8)  # at once at the optimum of each round's w
-    np.testing.assert_allclose(early.gathered["model"], w, atol=1e-6)
+    early = problem.solve(gr.Ditto(lam, personal_steps=20, step_size=0.05), gap=1e-3)  # long before w is there
+    np.testing.assert_allclose(early.gathered["model"], w, atol=1e-5)
     drawn = problem.solve(gr.Ditto(lam, batch=2), gap=1e-8, rounds=100, seed=0)
     assert drawn.status == "budget"
     assert "batch may lead off that optimum" in drawn.message
