@@ -418,9 +418,13 @@ def _of_rows(frame: Any, name: str, at: Observation) -> float:
 
 def _with_availability(chosen: Mapping[str, Any], availability: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The methods, told who is there, and the names of those that cannot be told."""
-    able = {n: m for n, m in chosen.items() if is_dataclass(m) and "availability" in {f.name for f in fields(m)}}
-    informed: Any = {n: replace(m, availability=availability) for n, m in able.items() if m.availability is None}
+    able: dict[str, Any] = {name: m for name, m in chosen.items() if is_dataclass(m) and _takes_availability(m)}
+    informed = {name: replace(m, availability=availability) for name, m in able.items() if m.availability is None}
     return {**chosen, **informed}, tuple(name for name in chosen if name not in able)
+
+
+def _takes_availability(method: Any) -> bool:
+    return "availability" in {each.name for each in fields(method)}
 
 
 def _away(solution: Solution) -> float:
