@@ -14,7 +14,7 @@ import numpy as np
 from tqdm import tqdm
 
 from . import cases, oracles
-from .study import NOT_TAKEN, SOLVERS, as_dict, disjoint, examine, proved
+from .study import NOT_TAKEN, SOLVERS, WHOLE, as_dict, disjoint, examine, proved
 
 
 def main() -> int:
@@ -55,7 +55,7 @@ def _solved(args: argparse.Namespace) -> Path:
 def certified(rows: list[dict[str, Any]], solvers: list[str]) -> str:
     """What is proved, by solver."""
     head = "| answer from | problems | both bounds | no optimum, proved | settled rightly | gap: median | 90 % | worst"
-    lines = [f"{head} | seconds over solve: median | 90 % |", "|---" * 10 + "|"]
+    lines = [f"{head} | of the formula | seconds over solve: median | 90 % |", "|---" * 11 + "|"]
     for solver in solvers:
         own = [row for row in rows if row["solver"] == solver and row["status"] != NOT_TAKEN]
         gaps = [row["gap"] for row in own if row["status"] == "certified"] or [np.nan]
@@ -65,10 +65,10 @@ def certified(rows: list[dict[str, Any]], solvers: list[str]) -> str:
         settled = sum(row["settled"] for row in own)
         share = f"{settled} ({100 * settled / max(len(own), 1):.1f} %)"
         both = sum(row["status"] == "certified" for row in own)
+        formula = sum(row["scope"].partition(";")[0] == WHOLE and row["status"] not in ("", "refused") for row in own)
         cost = " | ".join(f"{x:.1f}" for x in np.quantile(ratios, [0.5, 0.9]))
-        lines.append(
-            f"| {solver} | {len(own)} | {both} | {none} | {share} | {low:.1e} | {most:.1e} | {worst:.1e} | {cost} |"
-        )
+        widths = f"{low:.1e} | {most:.1e} | {worst:.1e}"
+        lines.append(f"| {solver} | {len(own)} | {both} | {none} | {share} | {widths} | {formula} | {cost} |")
     return "\n".join(lines)
 
 

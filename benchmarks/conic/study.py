@@ -27,6 +27,7 @@ SOLVERS = {  # by what they are called in tables: the solver, and its tolerance 
 }
 ROUNDS = {"SCS": {"max_iters": 100_000}, "OSQP": {"max_iter": 100_000}}
 NOT_TAKEN = "not taken"  # by this solver
+WHOLE = "of your formula"  # what a statement may be about
 RAISED = "RAISED"  # by us: an exception, or the time was up
 SECONDS = 30  # of a processor
 CLOSED_FORM = 1e-12  # relative: what closed forms in doubles may miss
@@ -44,6 +45,7 @@ class Row:
     maximised: bool
     status: str = ""
     message: str = ""
+    scope: str = ""
     own: float | None = None
     own_status: str = ""
     lower: float = -inf
@@ -91,7 +93,7 @@ def examine(case: Case, name: str) -> Row:
         except Exception as error:  # noqa: BLE001  (it is to be listed, and not to end the study)
             row.status, row.message = "refused", f"{RAISED} {type(error).__name__}: {error}"[:300]
         else:
-            row.status, row.message, row.gap = found.status, found.message, found.relative_gap
+            row.status, row.message, row.gap, row.scope = found.status, found.message, found.relative_gap, found.scope
             row.lower, row.upper = found.lower, found.upper
             row.wrong = contradiction(case, found)
         row.certifying = time.process_time() - began

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -31,6 +32,18 @@ class Canonical:
     data: Mapping[str, Any]
     chain: Any
     inverse: Any
+
+    def last(self) -> tuple[Any, list[Any]]:
+        """The objective of which CVXPY makes numbers, and its variables in the order of the columns."""
+        with _without_values(self.problem):
+            problem = self.problem
+            for reduction in self.chain.reductions:
+                if type(reduction).__name__ == "ConeMatrixStuffing":
+                    break
+                fresh = copy(reduction)  # what it remembers is of the programme that is stored
+                vars(fresh).update({name: dict(x) for name, x in vars(fresh).items() if isinstance(x, dict)})
+                problem, _ = fresh.apply(problem)
+            return problem.objective.expr, problem.variables()
 
     def row(self, row: int) -> str:
         """The constraint that a row belongs to."""

@@ -41,7 +41,8 @@ class ConicCertificate(Shown):
     reported : float or None
         The value that stood in the problem: what the solver said.
     scope : str
-        What the statement is about.
+        What the statement is about: ``"of your formula"``, in real numbers, with what is taken from CVXPY where
+        something is, or the problem as CVXPY stores it, with the reason.
     programme : Programme
         The canonical form: minimise x'Px/2 + q'x over A x + s = b, s in cones.
     offset, sign : float
@@ -143,6 +144,8 @@ class ConicCertificate(Shown):
         lines = []
         if np.isfinite(self.gap):
             lines.append(f"gap {self.gap:.3g} (relative {self.relative_gap:.3g}), {self.scope}")
+        elif self.status != "refused":
+            lines.append(self.scope)
         if self.reported is not None and np.isfinite(self.reported):
             side = "below the lower bound by" if self.reported < self.lower else "above the upper bound by"
             off = max(self.lower - self.reported, self.reported - self.upper)

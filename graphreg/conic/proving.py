@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +13,7 @@ from ..terms import Array
 from . import canonical, programme, verify
 from .canonical import Answer, Canonical
 from .certificate import ConicCertificate
+from .formula import Known, said
 from .programme import Programme, System
 from .ranges import ranges
 from .steps import bent, near
@@ -22,27 +22,6 @@ from .verify import Reached
 TIGHT = 1e-6  # of the largest slack
 NAMED = 3  # constraints or variables in a message
 HELP = (None, 1e-5, 1e-3)  # tolerances of further solves, whose answers are ever further inside the cones
-
-
-@dataclass
-class Known:
-    """What is proved so far, of the programme as stored."""
-
-    lower: float = -np.inf
-    upper: float = np.inf
-    status: str = ""
-    evidence: dict[str, Reached] = field(default_factory=dict)
-    why: dict[str, str] = field(default_factory=dict)
-    row: int | None = None  # an equality that follows from others, but for its right-hand side
-    excess: float = 0.0  # by which that differs
-    loose: int = -1  # a variable of which no range is known
-    tight: Array = field(default_factory=lambda: np.zeros(0, int))  # rows without room at the last answer
-    curvature: float = -np.inf
-
-    def gap(self) -> float:
-        if not np.isfinite(self.upper - self.lower):
-            return np.inf
-        return (self.upper - self.lower) / max(1.0, abs(self.upper), abs(self.lower))
 
 
 def certify(problem: Any, *, solver: str | None = None, gap: float = 1e-6, **options: Any) -> ConicCertificate:
@@ -215,18 +194,30 @@ class _Work:
 
 def _told(stored: Canonical, known: Known, reported: float | None) -> ConicCertificate:
     """The same in the user's terms."""
-    lower, upper = (_added(bound, stored.offset, way) for bound, way in ((known.lower, -np.inf), (known.upper, np.inf)))
+    about = said(stored, known)
+    lower, upper = (_added(bound, stored.offset, way) for bound, way in ((about.lower, -np.inf), (about.upper, np.inf)))
+    upper = min(upper, about.most)
     if stored.sign < 0.0:
         lower, upper = -upper, -lower
     finite = np.isfinite(known.lower), np.isfinite(known.upper)
     status = known.status or ("certified" if all(finite) else "one side only" if any(finite) else "refused")
     point = dict[str, Array]()
-    if "primal" in known.evidence:
-        found = known.evidence["primal"].proposal
+    if about.found is not None:
+        found = about.found.proposal
         point = stored.point((found.high + found.low)[: len(stored.programme.q)])
     message = _message(stored, known)
     return ConicCertificate(
-        lower, upper, status, message, point, reported, stored.programme, stored.offset, stored.sign, known.evidence
+        lower,
+        upper,
+        status,
+        message,
+        point,
+        reported,
+        stored.programme,
+        stored.offset,
+        stored.sign,
+        known.evidence,
+        about.scope,
     )
 
 

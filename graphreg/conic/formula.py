@@ -1,0 +1,334 @@
+"""From bounds of a stored programme to bounds of the user's formula: what is stored is rounded, and where it is, all
+that it may be rounded from is meant; and what the formula itself says of a point is compared with it.
+
+**Lemma, of rounded numbers.** Let the lemma of `verify` hold of M, c and y with r + d in place of r, where for all y'
+in the box |c' - c| + |M' - M| |y'| <= d. Then M' y* = c' has a solution in the box, in the same rows. *Proof.* In the
+map of that lemma replace c by c' - (M' - M) y', which is continuous in the box and within d of c: the map goes into
+the box still, and Brouwer gives a fixed point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from qdldl import Solver
+
+from ..certificate import DUST, EPS, MORE, Pair, RefusedError, down, need, upwards
+from ..terms import Array
+from . import programme, verify
+from .affine import Map, NotFollowedError, follow, words
+from .atoms import exactly_stored
+from .canonical import Canonical
+from .certificate import PROVED
+from .exact import Off, off
+from .programme import Programme, Sparse, System
+from .steps import near
+from .verify import Factor, Proposal, Reached
+
+
+class Said(NamedTuple):
+    """Bounds of the programme's value, one of the user's at the point (inf where it is not known), and what they are
+    about."""
+
+    lower: float
+    upper: float
+    most: float
+    scope: str
+    found: Reached | None  # where the upper one is reached
+
+
+SWEEPS = 60  # in which the radii of pairs settle: they are triangular
+STIFF = tuple(4.0**-k for k in range(1, 18))  # shifts that are tried, of rows of length 1
+FORMULA = "of your formula"
+# What CVXPY does to it, none of which computes numbers that are not followed.
+REDUCTIONS = (
+    "FlipObjective EvalParams Dcp2Cone CvxAttr2Constr ExactCone2Cone EliminateZeroSized ConeMatrixStuffing CLARABEL"
+)
+
+
+@dataclass
+class Known:
+    """What is proved so far, of the programme as stored."""
+
+    lower: float = -np.inf
+    upper: float = np.inf
+    status: str = ""
+    evidence: dict[str, Reached] = field(default_factory=dict)
+    why: dict[str, str] = field(default_factory=dict)
+    row: int | None = None  # an equality that follows from others, but for its right-hand side
+    excess: float = 0.0  # by which that differs
+    loose: int = -1  # a variable of which no range is known
+    tight: Array = field(default_factory=lambda: np.zeros(0, int))  # rows without room at the last answer
+    curvature: float = -np.inf
+
+    def gap(self) -> float:
+        if not np.isfinite(self.upper - self.lower):
+            return np.inf
+        return (self.upper - self.lower) / max(1.0, abs(self.upper), abs(self.lower))
+
+
+def within(system: System, found: Reached, slack: Callable[[Array], Array]) -> Reached:
+    """The same for all systems whose rows differ by at most ``slack`` of the sizes of y, see the lemma.
+
+    Raises
+    ------
+    RefusedError
+        Where a row or a cone has no room for that.
+    """
+    given, radius = _stiffer(system.M, found.proposal), found.radius
+    size = np.abs(given.high) + np.abs(given.low)
+    for _ in range(SWEEPS):
+        d = slack((size + 2.0 * radius) * MORE)
+        r = upwards(verify.residual(system.M, system.c, given.high, given.low).size() + d, 1)
+        radius = _radius(system.M, r, given)
+        if (slack((size + radius) * MORE) <= d).all():
+            break
+    else:
+        raise RefusedError("rounded numbers leave no room in the rows")
+    left, M = given.left, _sizes(system.M[given.left])
+    missed = upwards(r[left] + M @ radius, _longest(M))
+    for k, (row, witness) in enumerate(zip(left.tolist(), given.witness, strict=True)):
+        if found.missed[k] == 0.0 and not d[[row, *witness]].any():
+            missed[k] = 0.0
+    found = Reached(given, radius, missed)
+    for block in system.blocks:
+        need(verify.inside(block, found, system.dual), f"rounded numbers leave no room in a {block.kind} cone")
+    return found
+
+
+def _stiffer(M: Sparse, given: Proposal) -> Proposal:
+    """The same with a factor that proves more of the core's least singular value: here residuals are not tiny."""
+    if not len(given.core):
+        return given
+    S, rounding = verify.squared(
+        sp.csr_array(sp.diags_array(given.scale) @ M[given.core] @ sp.diags_array(given.weight))
+    )
+    eye = sp.eye_array(S.shape[0])
+    for shift in STIFF:
+        try:
+            L, d, order = Solver(sp.csc_matrix(sp.triu(S - shift * eye)), upper=True).factors()
+        except RuntimeError:
+            continue
+        if (d > 0.0).all():
+            factor = Factor(sp.csr_array(L + eye), d, shift, np.asarray(order))
+            if verify.floor(S, rounding, factor) > shift / 2:
+                return replace(given, factor=factor)
+    return given
+
+
+def _radius(M: Sparse, r: Array, given: Proposal) -> Array:
+    """rho of the lemma where no row is off by more than r."""
+    radius = verify.core_radius(M, r, given) if len(given.core) else np.zeros(M.shape[1])
+    radius[given.columns] = given.radius
+    G = M[given.rows].tocoo()
+    at, j = G.coords
+    own, most = j == given.columns[at], np.zeros(len(given.rows))
+    most[at[own]] = np.abs(G.data[own])
+    others = _sizes(sp.csr_array((G.data[~own], (at[~own], j[~own])), shape=G.shape))
+    for _ in range(SWEEPS):
+        taken = upwards(r[given.rows] + others @ radius, _longest(M))
+        short = ~(taken <= most * radius[given.columns] * (1.0 - EPS) - DUST)
+        if not short.any():
+            return radius
+        radius[given.columns[short]] = (taken[short] / most[short]) * (1.0 + 1e-9) + verify.LEAST
+    raise RefusedError("rounded numbers leave no room in the rows")
+
+
+def _sizes(M: Sparse) -> Sparse:
+    """Not less than |M|, and so large that no product with a radius underflows."""
+    M = abs(M)
+    M.data = np.maximum(M.data, 1e-100)
+    return M
+
+
+def _longest(M: Sparse) -> int:
+    return int(np.diff(sp.csr_array(M).indptr).max(initial=0)) + 3
+
+
+class _Rounded:
+    """What is proved of every programme whose numbers are off by no more than is known."""
+
+    def __init__(self, p: Programme, o: Off, curvature: float) -> None:
+        self.p, self.off, self.curvature = p, o, curvature
+        n, m, A, P = len(p.q), len(p.b), o.A, o.P
+        turned, bent = sp.csr_array(A.T), sp.csr_array(P[:, p.curved])
+        self.uses: dict[str, tuple[Callable[[Programme], System], Callable[[Array], Array]]] = {
+            "primal": (programme.primal, lambda y: _up(A, y[:n], o.b)),
+            "dual": (programme.dual, lambda y: _up(turned, y[:m], _up(bent, y[m:], o.q))),
+            "contradiction": (programme.contradiction, lambda y: _up(turned, y, 0.0 * o.q)),
+            "descent": (programme.descent, self._along),
+        }
+
+    def _along(self, y: Array) -> Array:
+        n, p, o = len(self.p.q), self.p, self.off
+        return np.concatenate([_up(o.A, y[:n], 0.0 * o.b), _up(o.P[p.curved], y[:n], np.zeros(len(p.curved)))])
+
+    def near(self, use: str, found: Reached) -> Iterator[Reached]:
+        """What holds of all of them near what holds of one."""
+        make, slack = self.uses[use]
+        system = make(self.p)
+        for each in _and_more(system, found):
+            try:
+                yield within(system, each, slack)
+            except RefusedError:
+                continue
+
+    def upper(self, found: Reached) -> tuple[float, Reached]:
+        """An upper bound of the values, and the point where they are so small."""
+        for each in self.near("primal", found):
+            x, o = each.pair().size()[: len(self.p.q)], self.off
+            more = _paid(o.q, x) + _paid(_up(o.P, x, 0.0 * x), x) / 2.0 + o.offset
+            if not each.missed.any():
+                return float(np.nextafter(verify.upper_value(self.p, each) + more * MORE, np.inf)), each
+        raise RefusedError("no feasible point is proved of what is rounded")
+
+    def lower(self, found: Reached) -> float:
+        """A lower bound of the values."""
+        p, o, none = self.p, self.off, np.full(len(self.p.q), np.inf)
+        d = p.P.diagonal()
+        flat = p.P.nnz == np.count_nonzero(d) and (o.P - sp.diags_array(d)).max() <= 0.0
+        need(self.curvature == 0.0 and (not o.P.nnz or flat), "a quadratic form that is rounded may not be convex")
+        for each in self.near("dual", found):
+            y, m = each.pair().size(), len(p.b)
+            u = np.zeros(len(p.q))
+            u[p.curved] = y[m:]
+            less = _paid(o.b, y[:m]) + _paid(_up(o.P, u, 0.0 * u), u) / 2.0 + o.offset
+            if not each.missed.any():
+                return float(np.nextafter(verify.lower_value(p, each, 0.0, none, none) - less * MORE, -np.inf))
+        raise RefusedError("no multipliers are proved of what is rounded")
+
+    def bounds(self, known: Known) -> tuple[float, float, Reached | None]:
+        """What is proved of all of them, as it is of one."""
+        lower, upper, found, have = known.lower, known.upper, None, known.evidence
+        if known.status:
+            use = {"infeasible": "contradiction", "unbounded": "descent"}.get(known.status, "")
+            need(use in have and self.none(use, have[use]), "and more is proved only of the rounded ones")
+        elif "dual" in have:
+            lower = self.lower(have["dual"])
+        if "primal" in have:
+            above, found = self.upper(have["primal"])
+            upper = upper if known.status else above
+        return lower, upper, found
+
+    def none(self, use: str, found: Reached) -> bool:
+        """True where it is proved of all of them that no point, or no optimum, is there."""
+        along, spread = (-self.p.b, self.off.b) if use == "contradiction" else (-self.p.q, self.off.q)
+        for each in self.near(use, found):
+            y = each.pair()
+            part = Pair(y.high[: len(along)], y.low[: len(along)], y.error[: len(along)])
+            fall = float(down(verify.linear(along, part))[0])
+            if not each.missed.any() and fall > _paid(spread, part.size()) * MORE:
+                return True
+        return False
+
+
+def _and_more(system: System, found: Reached) -> Iterator[Reached]:
+    yield found
+    yield from near(system, found.high + found.proposal.low)
+
+
+def _up(M: Sparse, y: Array, more: Array) -> Array:
+    """Not less than M y + more, of numbers that are at least 0; no product underflows."""
+    return upwards(M @ np.where(y > 0.0, np.maximum(y, 1e-150), 0.0) + more, _longest(M))
+
+
+def _paid(a: Array, b: Array) -> float:
+    return float(upwards(a @ b, len(a) + 3)) + DUST * bool(a.any())
+
+
+# ---- the user's expressions ------------------------------------------------------------------------------------------
+def said(stored: Canonical, known: Known) -> Said:
+    """What is proved of the user's formula; where that is not enough, what is proved of what is stored."""
+    from cvxpy.reductions.dcp2cone.canonicalizers import CANON_METHODS
+    from cvxpy.transforms.partial_optimize import PartialProblem
+
+    lower, upper, found = known.lower, known.upper, known.evidence.get("primal")
+    strange = [name for name in (type(r).__name__ for r in stored.chain.reductions) if name not in REDUCTIONS.split()]
+    try:
+        if strange:
+            raise NotFollowedError(f"CVXPY's {strange[0]}")
+        objective, variables = stored.last()
+        o = off(stored, objective, variables)
+        if not o.none():
+            lower, upper, found = _Rounded(stored.programme, o, known.curvature).bounds(known)
+    except NotFollowedError as unknown:
+        return Said(known.lower, known.upper, np.inf, f"{PROVED}: {unknown} is not followed", found)
+    except RefusedError as refused:
+        return Said(known.lower, known.upper, np.inf, f"{PROVED}: some of its numbers are rounded, {refused}", found)
+    own = [e for part in (stored.problem.objective, *stored.problem.constraints) for e in _atoms(part)]
+    kept = {id(e.original_expression) for e in _atoms(objective) if type(e).__name__ == "SymbolicQuadForm"}
+    stored_so = [*CANON_METHODS, PartialProblem]
+    changed = [words(e) for e in own if type(e) in stored_so and not (exactly_stored(e) and _kept(e, kept))]
+    if changed:
+        return Said(lower, upper, np.inf, f"{FORMULA} but for {_named(changed)}, as CVXPY stores it", found)
+    most, by_cones = _value(stored, found) if found is not None else (np.inf, [])
+    more = f"; at the point CVXPY's cones stand for {_named(by_cones)}"
+    return Said(lower, upper, most, FORMULA + (more if by_cones else ""), found)
+
+
+def _kept(e: Any, kept: set[int]) -> bool:
+    """False where a quadratic form was stored by a factor of its matrix, which is rounded."""
+    return type(e).__name__ != "QuadForm" or id(e) in kept
+
+
+def _named(some: list[str]) -> str:
+    return ", ".join(dict.fromkeys(some))
+
+
+def _atoms(e: Any) -> Iterator[Any]:
+    """An expression, or a constraint, and those in it, as far as they are not constant."""
+    if not getattr(e, "is_constant", bool)():
+        yield e
+        for arg in e.args if type(e).__name__ != "PartialProblem" else ():
+            yield from _atoms(arg)
+
+
+def _columns(stored: Canonical) -> Callable[[Any], Map | None]:
+    """Where the user's variables stand in the programme."""
+    columns, moved = stored.data["param_prob"].var_id_to_col, dict[int, Any]()
+    for reduction, inverse in zip(stored.chain.reductions, stored.inverse, strict=True):
+        if type(reduction).__name__ == "CvxAttr2Constr" and inverse:
+            moved = inverse[0]
+
+    def leaf(e: Any) -> Map | None:
+        if type(e).__name__ != "Variable":
+            return None
+        own, place = moved.get(e.id, e), np.arange(e.size)
+        if any(e.attributes[name] for name in ("symmetric", "PSD", "NSD")):
+            i, j = np.triu_indices(e.shape[0])
+            all_ = np.zeros(e.shape, int)
+            all_[i, j] = all_[j, i] = np.arange(len(i))
+            place = all_.ravel()
+        elif own.size != e.size:
+            raise NotFollowedError(words(e))
+        return Map(e.shape, np.arange(e.size), columns[own.id] + place, np.ones(e.size), np.zeros(e.size))
+
+    return leaf
+
+
+def _value(stored: Canonical, found: Reached) -> tuple[float, list[str]]:
+    """Not less than what the user's objective, or its negative where it is maximised, is at the exact point of
+    `primal`; and the parts of which that, or that the point is feasible, is not known from themselves."""
+    n, y, problem = len(stored.programme.q), found.pair(), stored.problem
+    point = Pair(np.append(y.high[:n], 1.0), np.append(y.low[:n], 0.0), np.append(y.error[:n], 0.0))
+    leaf, by_cones, most = _columns(stored), list[str](), np.inf
+    for each in problem.constraints:  # rows that are affine are the same in the programme
+        if not all(arg.is_affine() for arg in each.args):
+            try:
+                if type(each).__name__ != "Inequality":
+                    raise NotFollowedError(words(each))
+                _, high = follow(each.expr, leaf, point).at(point)
+                by_cones += [] if (high <= 0.0).all() else [words(each)]
+            except NotFollowedError as unknown:
+                by_cones.append(str(unknown))
+    try:
+        low, high = follow(problem.objective.expr, leaf, point).at(point)
+        most = float(np.squeeze(high if stored.sign > 0.0 else -low))
+        by_cones += [] if np.isfinite(most) else [words(problem.objective.expr)]
+    except NotFollowedError as unknown:
+        by_cones.append(str(unknown))
+    return most, by_cones
