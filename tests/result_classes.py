@@ -26,8 +26,8 @@ INNER = {  # the library's own records, which can be reached from results; they 
     *("DataKeys", "Folders", "Place", "SampleTable", "Standardised"),  # what a model file says
 }
 WRITTEN = {  # what users make themselves: options and parameters, of no size
-    *("Acceleration", "Actors", "Availability", "Checkpoint", "Columns", "DecreasingStep", "Faults", "MPI", "Observer"),
-    *("Parameter", "Parts", "Rows", "Strength", "Scorer"),
+    *("Acceleration", "Actors", "Availability", "Checkpoint", "Columns", "DecreasingStep", "Faults", "MPI"),
+    *("Malicious", "Observer", "Parameter", "Parts", "Rows", "Strength", "Scorer"),
 }
 
 

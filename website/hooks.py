@@ -38,7 +38,10 @@ REFERENCE: dict[str, tuple[str, list[str]]] = {
     "penalties": ("Penalties", []),
     "methods": ("Methods", []),
     "tuning": ("Strengths", ["path", "cross_validate", "strength_max"]),
-    "runs": ("Runs", ["Checkpoint", "Observer", "Actors", "Parts", "MPI", "Faults", "Availability", "audit", "Audit"]),
+    "runs": (
+        "Runs",
+        ["Checkpoint", "Observer", "Actors", "Parts", "MPI", "Faults", "Malicious", "Availability", "audit", "Audit"],
+    ),
     "own": (
         "Terms and methods of your own",
         [

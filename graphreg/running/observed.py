@@ -15,6 +15,7 @@ from ..base.messages import did_you_mean, shown
 from ..checks import checked, whole
 from ..errors import CheckpointError, MethodError
 from ..form import Form
+from ..network import Ledger
 from ..terms import Array
 from .observing import Observation, Observer, Seen, grid_of
 
@@ -96,9 +97,9 @@ def _each(value: Seen, change: Callable[[Array], Array]) -> Seen:
 class Recorder:
     """An observer in a run: it looks at the state after every round of its grid."""
 
-    def __init__(self, look: Watched, form: Form, v: Array) -> None:
+    def __init__(self, look: Watched, form: Form, v: Array, ledger: Ledger) -> None:
         observer: Any = look.function
-        self.look, self.form, self.v = look, form, v
+        self.look, self.form, self.v, self.ledger = look, form, v, ledger
         self.observer: Observer = observer
         self.log, self.last = Log(str(observer)), None
         self._begin(-1)
@@ -140,7 +141,7 @@ class Recorder:
             self.last = k, self._seen(method, state, k)
 
     def _seen(self, method: AbstractIteration, state: Any, k: int) -> dict[str, Seen]:
-        return self.look(Observation(self.form, method, state, k, self.v))
+        return self.look(Observation(self.form, method, state, k, self.v, self.ledger))
 
     def _keep(self, row: dict[str, Seen], k: int) -> None:
         log = self.log

@@ -21,7 +21,17 @@ from graphreg.terms.penalties.base import AbstractPenalty
 ROOMS = ("plots", "testing")
 # whose methods the library calls; see docs/adding-*.md
 INTERFACES = (AbstractSamples, AbstractPenalty, gr.FlowDomain, gr.PriceDomain, AbstractMethod)
-CALLED_BY_THE_LIBRARY = ("Actors.", "Parts.", "MPI.", "Availability.", "Checkpoint.of", "Model.of", ".lower", ".labels")
+CALLED_BY_THE_LIBRARY = (
+    "Actors.",
+    "Parts.",
+    "MPI.",
+    "Malicious.",
+    "Availability.",
+    "Checkpoint.of",
+    "Model.of",
+    ".lower",
+    ".labels",
+)
 CALLED_BY_THE_LIBRARY += (".on_graph", ".squared", ".takes_strength")
 CALLED_BY_THE_LIBRARY += (
     "w.made",

@@ -16,7 +16,6 @@ from ...network import AVAILABILITY, LocalView, Presence, Streams, TakesAvailabi
 from ...oracles import without_bound, without_gradient
 from ...running import AbstractIteration, Point, Start
 from ...terms import Array
-from ...terms.penalties import Zero
 from ._baseline import AbstractBaseline, AbstractTargetIteration
 from ._servers import ServerTopology, balanced_flows, clients_there, consensus_within, server_form
 
@@ -127,7 +126,7 @@ class IFCA(TakesAvailability, AbstractBaseline):
         return "" if self.away is None else "availability"
 
     def target(self, form: Form) -> Form:
-        return server_form(form, Zero())
+        return server_form(form)
 
     @property
     def iteration(self) -> AbstractIteration:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from ...form import Form
 from ...oracles import without_prox
 from ...running import AbstractIteration
-from ...terms.penalties import Zero
 from ..splitting.admm import ADMM
 from ._baseline import AbstractBaseline
 from ._servers import server_form
@@ -41,7 +40,7 @@ class Pooled(AbstractBaseline):
         return without_prox(form)
 
     def target(self, form: Form) -> Form:
-        return server_form(form, Zero())
+        return server_form(form)
 
     @property
     def iteration(self) -> AbstractIteration:

@@ -70,7 +70,7 @@ def steps_of(
     view: LocalView,
     theta: Array,
     given: float | DecreasingStep | None,
-    batch: int | None,
+    batch: consensus.Batch,
     method: str = "LocalSGD",
     slowed: float = 1.0,
 ) -> Steps:
