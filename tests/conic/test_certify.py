@@ -152,10 +152,6 @@ def test_linear_terms_that_should_cancel_are_named(rounded_by, tmp_path):
     assert check((tmp_path / "falls.json").read_bytes()).said == list(proved.claims)
     assert gr.certify(cp.Problem(cp.Maximize(-value))).upper == np.inf
     assert gr.certify(cp.Problem(cp.Minimize(value), [cp.abs(x) <= 5])).status == "certified"
-    # where no feasible point is proved, nothing is
-    refused = gr.certify(cp.Problem(cp.Minimize(value), [cp.quad_over_lin(1, cp.sum(x)) <= 0]))
-    assert not np.isfinite(refused.lower), refused
-    assert refused.status in ("refused", "infeasible"), refused
 
 
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
