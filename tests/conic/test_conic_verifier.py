@@ -186,6 +186,14 @@ def test_rows_that_are_left_are_missed_by_no_more():
     assert (no.missed > 0.0).tolist() == [True, False]
 
 
+def test_rows_that_are_left_do_not_follow_from_each_other():
+    M, c = [[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], [1.0, 1.0, 1.0]
+    pair = {"rows": [0], "columns": [0], "radius": [1e-6]}
+    both = ({2: Fraction(1)}, {1: Fraction(1)})
+    found = verify.reach(system(M, c), proposal([1.0, 0.0], weight=[0.0, 0.0], left=[1, 2], witness=both, **pair))
+    assert (found.missed >= 1.0).all()
+
+
 def good():
     """A core of one row, a pair, and a row that is left."""
     M = np.array([[2.0, 1.0, 0.0], [0.0, 1.0, 1.0], [2.0, 2.0, 1.0]])
