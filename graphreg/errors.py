@@ -100,8 +100,11 @@ class UnattainedError(SolveError):
     """The infimum exists but no point attains it (separable logistic data without a ridge, and its kin)."""
 
 
-class UnboundedError(SolveError):
-    """The objective has no lower bound, or no feasible point."""
+class InfeasibleError(SolveError):
+    """No point satisfies all constraints; the message names rows that exclude each other."""
+
+
+UnboundedError = InfeasibleError  # its former name
 
 
 class FailedError(SolveError):
