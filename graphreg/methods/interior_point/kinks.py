@@ -16,6 +16,7 @@ from ...oracles import SystemRows
 from ...terms import Array
 from .cones import TINY, Scaling, lengths
 
+INSIDE = 1e-3  # of their length: rows nearer to the boundary at first have lost what scalings need
 MARGIN = 1e-12  # relative; nearer to it than rounding knows, nothing is
 CLEARLY = 0.03  # of the share of a capacity that is left, below which a length relative to the longest is taken for 0
 FREE = 1e-30  # the least curvature of a row between bounds
@@ -141,7 +142,8 @@ class NormCones(AbstractCones):
         u = np.zeros_like(z) if flows is None else self.columns(flows)
         u = -0.5 * u * np.minimum(1.0, self.c / np.maximum(lengths(u), TINY))
         p = z + self.soft * u
-        return np.vstack([_some(np.sqrt(np.mean(far**2, axis=0) + lengths(p) ** 2)), p]), np.vstack([self.c, u])
+        far = np.maximum(np.sqrt(np.mean(far**2, axis=0)), INSIDE * lengths(p))
+        return np.vstack([_some(np.sqrt(far**2 + lengths(p) ** 2)), p]), np.vstack([self.c, u])
 
     def off(self, w: Array, s: Array, y: Array) -> Array | float:
         if self.rows.places is None and not self.is_soft:
