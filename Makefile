@@ -14,7 +14,7 @@ ARGS ?=
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo quick lowest test lint listings counts bench soundness proofs mutants resume failures methods statistics
-.PHONY: audits rows house papers tutorials pictures docs clean checker checker-proofs checkers
+.PHONY: dist audits rows house papers tutorials pictures docs clean checker checker-proofs checkers
 
 help:
 	@echo "make demo        run examples/demo.py"
@@ -42,6 +42,7 @@ help:
 	@echo "make audits      plant bugs in algorithms, and see whether audits find and name them"
 	@echo "make docs        build the documentation as a site in out/site"
 	@echo "make pictures    draw the pictures of the documentation again"
+	@echo "make dist        build the wheel and the sources, check what the index will show, try the wheel in an environment of its own"
 	@echo "make clean       remove environments, caches and build outputs"
 
 demo: $(VENV)/.installed-demo
@@ -156,6 +157,12 @@ pictures: export OMP_NUM_THREADS := 1
 pictures: export OPENBLAS_NUM_THREADS := 1
 pictures: $(VENV)/.installed-test
 	$(RUN) docs/images/make.py $(ARGS)
+
+dist: $(VENV)/.installed-release
+	rm -rf dist
+	$(RUN) -m build --outdir dist
+	$(RUN) -m twine check --strict dist/*
+	$(RUN) tests/dist.py
 
 clean:
 	rm -rf $(VENV) $(LOWEST) build dist out papers-out *.egg-info .pytest_cache .ruff_cache .hypothesis

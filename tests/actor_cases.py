@@ -25,7 +25,7 @@ FIXED = [
     gr.PrimalDual(balance=0.5),
     gr.ADMM(rho=2.0, relaxation=1.0),
     gr.FedADMM(batch=2, availability=0.6),
-    gr.FedADMM(availability=0.5, dropout="ipw"),
+    gr.FedADMM(availability=0.5, while_away="ipw"),
     gr.SubgradientDescent(batch=2, average="suffix"),
     gr.AsyncL2GD(batch=1),
 ]

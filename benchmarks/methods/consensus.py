@@ -156,10 +156,10 @@ def study_nonresponse() -> pd.DataFrame:
     """Root mean squared distance from the optimum after 20,000 steps, over 4 seeds, by the probability of no answer."""
     problem, rows = network(), []
     optimum = problem.solve(gap=1e-10).coef[0]
-    for p in (None, 0.2, 0.5, 0.8):
+    for p in (0.0, 0.2, 0.5, 0.8):
         errors = []
         for seed in range(4):
-            method = gr.LocalSGD(nonresponse=p)
+            method = gr.LocalSGD(availability=1 - p)
             state = method.init(view_of(problem, seed), None)
             for _ in range(20_000):
                 state = method.step(state)

@@ -181,13 +181,13 @@ def study_batches_of_10() -> pd.DataFrame:
 
 
 def study_inverse_probability_weights() -> pd.DataFrame:
-    """The slope of the mean squared error with dropout="ipw", beside that of log T / T, which the theory has."""
+    """The slope of the mean squared error with while_away="ipw", beside that of log T / T, which the theory has."""
     import pandas as pd
 
     problem, theory = _squared(), _slope(np.log(MARKS) / MARKS)
     rows: list[dict[str, Any]] = []
     for how, availability in AWAY.items():
-        method = gr.FedADMM(availability=availability, dropout="ipw", average="last")
+        method = gr.FedADMM(availability=availability, while_away="ipw", average="last")
         for name, e in _averages(problem, method, seeds=4).items():
             row = {"availability": how, "average": name, "asked": theory, "found": _slope(e)}
             rows.append({**row, "first": e[0], "end": e[-1]})
@@ -206,7 +206,7 @@ def study_ipw_without_its_server() -> pd.DataFrame:
     out: list[pd.DataFrame] = []
     for part in (1, 3):
         p = P / part
-        method = gr.FedADMM(availability=dict(enumerate(p.tolist())), dropout="ipw", average="last")
+        method = gr.FedADMM(availability=dict(enumerate(p.tolist())), while_away="ipw", average="last")
         errors = np.zeros((len(marks), 2))
         for seed in seeds:
             state = method.init(_view(problem, seed), None)

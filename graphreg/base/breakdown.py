@@ -19,7 +19,7 @@ from ..errors import GraphregError
 
 NUMERICAL = (np.linalg.LinAlgError, ArithmeticError, MemoryError, ArpackError)
 LIBRARIES = {
-    *("numpy", "scipy", "numba", "pandas", "networkx", "igraph"),
+    *("numpy", "scipy", "numba", "pandas", "networkx"),
     *("cvxpy", "sparsediffpy", "qdldl", "clarabel", "scs", "osqp", "ecos", "highspy", "mosek", "gurobipy"),
     "pyo3_runtime",
 }

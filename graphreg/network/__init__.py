@@ -3,8 +3,10 @@ ledger."""
 
 from .arcs import Arcs as Arcs
 from .arcs import arcs_of as arcs_of
+from .availability import AVAILABILITY as AVAILABILITY
 from .availability import Availability as Availability
 from .availability import Presence as Presence
+from .availability import TakesAvailability as TakesAvailability
 from .availability import per_node as per_node
 from .engine import AbstractPartEngine as AbstractPartEngine
 from .engine import InProcess as InProcess

@@ -1,9 +1,10 @@
-"""The nodes that are there in a round, and whether a method knows how often they are."""
+"""Which nodes are there in a round and which are away, and whether a method knows how often."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from inspect import signature
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.random import Generator
 
 from ..base.messages import unmatched
-from ..checks import Check, check_fields, checked, inside, is_number, per
+from ..checks import Check, Each, check_fields, checked, inside, is_number, per
 from ..errors import MethodError
 from ..form import Form
 from ..terms import Array
@@ -43,8 +44,14 @@ class Presence:
 
 @dataclass(frozen=True)
 class Availability:
-    """Nodes that are not always there: R_i(t) = 1 with probability p_i, independently from round to round (Algorithm 2
-    of graph-fused M-estimation).
+    """Clients (nodes) that are not always there: R_i(t) = 1 with probability p_i, independently from round to round
+    (Algorithm 2 of graph-fused M-estimation).
+
+    `FedADMM`, `FedAvg`, `ClusteredFedAvg`, `PFedMe`, `IFCA` and `LocalSGD` take it as ``availability=``, on any engine:
+    a probability, one per node, a sampler, or an Availability. The same seed draws the same nodes in the same rounds
+    for each of them (the rounds of LocalSGD are its gossips). A node that is away sends nothing, and the ledger counts
+    how often it was (``ledger.by_node()["away"]``). A node that *fails*, and forgets what it had heard, is a crash:
+    `Faults`.
 
     Parameters
     ----------
@@ -59,7 +66,8 @@ class Availability:
         for a node must follow from t, its label and these numbers alone, since its neighbours must find the same.
     known : bool
         Whether a method may use the probabilities. Where it may not, or where there are none, each node is taken to be
-        there in the proportion of the rounds in which it was so far. Only inverse-probability weights need to know.
+        there in the proportion of the rounds in which it was so far. Only inverse-probability weights need to know:
+        those of ``FedADMM(while_away="ipw")`` and of the means at a server.
 
     Latent nodes (of a hierarchy) are nobody's devices, and always there.
     """
@@ -80,19 +88,14 @@ class Availability:
             return value
         if is_number(value) or isinstance(value, Mapping):
             return Availability(value)
-        if callable(value) and not isinstance(value, type):
-            return Availability(sampler=value)
-        raise MethodError(
-            "availability is a probability in (0, 1], a mapping from nodes to probabilities, a sampler, or "
-            f"gr.Availability(probability, sampler, known=False) where it is to be estimated; got {value!r}"
-        )
+        return Availability(sampler=value)
 
     def missing(self, form: Form) -> tuple[str, ...]:
         """Nodes without a probability, and probabilities without a node, as sentences."""
         return tuple(unmatched("availability", self.probability, form.space.index))
 
     def begin(self, view: LocalView) -> Presence:
-        """Before the first round."""
+        """What is known before the first round."""
         p = None if self.probability is None else per_node(view.form, self.probability, 1.0)
         return Presence(p, np.zeros(view.form.n, dtype=np.int64))
 
@@ -100,7 +103,7 @@ class Availability:
         """The nodes that are there in round t, (n,) bool, noted in the ledger; the arcs both of whose ends are,
         (2p,) bool; and what is known after the round."""
         present = self.present(view, t, presence.p)
-        view.engine.away(~present)
+        view.engine.away(~present & view.own)
         along = present[view.arcs.source] & present[view.arcs.target]
         return present, along, Presence(presence.p, presence.online + present)
 
@@ -123,6 +126,43 @@ class Availability:
                 f"returned an array of shape {drawn.shape} and type {drawn.dtype}"
             )
         return np.concatenate([drawn, np.full(view.form.n - len(labels), True)])
+
+
+def _is_availability(value: Any) -> bool:
+    whole = value is None or isinstance(value, Availability) or PROBABILITY.holds(value)
+    return whole or (callable(value) and not isinstance(value, type) and _takes_four(value))
+
+
+AVAILABILITY = Each(
+    "a probability in (0, 1], a mapping from nodes to probabilities, a function of t, labels, uniform and common, or "
+    "gr.Availability(probability, sampler, known=False) where it is to be estimated",
+    _is_availability,
+    every=PROBABILITY,
+)
+
+
+class TakesAvailability:
+    """A method with a field ``availability``, ``checked(AVAILABILITY, None)``, that says which nodes are there."""
+
+    availability: Any
+
+    @cached_property
+    def away(self) -> Availability | None:
+        """The nodes that are there; None: all, always."""
+        return Availability.of(self.availability)
+
+    @property
+    def drawn(self) -> bool:
+        """True where its rounds are drawn at random."""
+        return self.away is not None
+
+    def unmatched_nodes(self, form: Form) -> tuple[str, ...]:
+        """What is wrong with the labels of the availability, as sentences."""
+        return () if self.away is None else self.away.missing(form)
+
+    def nobody_away(self, view: LocalView) -> Presence | None:
+        """What is known before the first round; None where all are always there."""
+        return None if self.away is None else self.away.begin(view)
 
 
 def per_node(form: Form, values: Any, latent: float) -> Array:

@@ -9,14 +9,13 @@ of https://github.com/topojson/topojson-specification.
 from __future__ import annotations
 
 import math
-import random
-import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..base.csgraph import dijkstra
 from ..errors import ModelError
 from ..inputs import components_of
 from ..plots import Shape, shapes_of
@@ -161,8 +160,8 @@ def _middle(ring: Array) -> Array:
 
 
 # ---- places of nodes without positions: each component by itself, the same way every time ----------------------------
-SMALL = 120  # nodes of a component up to which distances on the graph are drawn as they are (Kamada and Kawai)
-ROUNDS = 300  # of Fruchterman and Reingold's forces, in larger ones
+PIVOTS = 120  # nodes whose distances to all others are drawn as they are, as far as they can: in small graphs all
+ROUNDS = 80  # of majorisation
 MARGIN = 90
 
 
@@ -188,46 +187,46 @@ def drawn_places(n: int, ends: Array) -> Array:
 
 
 def _component(n: int, ends: Array) -> Array:
-    """A connected graph in the unit square."""
-    import igraph
+    """A connected graph in the unit square: the sum over pairs of (|x_i - x_j| - hops)^2 / hops^2 is made small by
+    majorisation (Gansner, Koren, North 2004), from the multidimensional scaling of the pivots' distances."""
+    import scipy.sparse as sp
+    from scipy.sparse.linalg import splu
 
     if n == 1:
         return np.full((1, 2), 0.5)
-    graph = igraph.Graph(n, ends.tolist()).simplify()
-    source = random.Random(0)
-    igraph.set_random_number_generator(source)
-    try:
-        begin = [[math.cos(2 * math.pi * k / n), math.sin(2 * math.pi * k / n)] for k in range(n)]
-        if n <= SMALL:
-            found = graph.layout_kamada_kawai(maxiter=50 * n, seed=begin)
-        else:
-            found = graph.layout_fruchterman_reingold(niter=ROUNDS, seed=_spectral(n, ends), grid="auto")
-    finally:
-        igraph.set_random_number_generator(random)  # igraph's own choice, see its manual
-    place = np.array(found.coords)
+    graph = sp.csr_array((np.ones(len(ends)), ends.T), shape=(n, n))
+    pivots, found, nearest = [0], list[Array](), np.full(n, np.inf)
+    while len(found) < min(n, PIVOTS):  # the next one is the farthest from those that there are
+        found.append(dijkstra(graph, directed=False, unweighted=True, indices=pivots[-1]))
+        nearest = np.minimum(nearest, found[-1])
+        pivots.append(int(np.argmax(nearest)))
+    hops = np.stack(found)
+    square = hops**2
+    centred = square.mean(axis=1, keepdims=True) + square.mean(axis=0) - square - square.mean()
+    slow = np.linalg.svd(centred, full_matrices=False)[2][:2].T
+    place = 0.01 * np.random.default_rng(0).normal(size=(n, 2))  # twins have the same distances
+    place[:, : slow.shape[1]] += slow * math.sqrt(n * float(hops.mean()))
+
+    pivot, j = np.nonzero(hops)
+    i, apart = np.array(pivots)[pivot], hops[pivot, j]
+    if n > PIVOTS:  # the edges, and pairs of neighbours of one node, are drawn as well
+        both = np.concatenate([ends, ends[:, ::-1]])
+        node, other = both[np.argsort(both[:, 0], kind="stable")].T
+        at = np.flatnonzero(node[1:] == node[:-1])
+        i, j = np.concatenate([i, ends[:, 0], other[at]]), np.concatenate([j, ends[:, 1], other[at + 1]])
+        apart = np.concatenate([apart, np.ones(len(ends)), np.full(len(at), 2.0)])
+    pairs = np.arange(len(i))
+    signs, rows = np.repeat([1.0, -1.0], len(i)), np.concatenate([pairs, pairs])
+    difference = sp.csr_array((signs, (rows, np.concatenate([i, j]))), shape=(len(i), n))
+    weighted = sp.csr_array(difference[:, 1:].T @ sp.diags_array(apart**-2.0))
+    system = splu(sp.csc_array(weighted @ difference[:, 1:]))
+    for _ in range(ROUNDS):
+        between = difference @ place
+        length = np.maximum(np.hypot(*between.T), 1e-9)
+        place = np.vstack([np.zeros(2), system.solve(weighted @ ((apart / length)[:, None] * between))])
     place = place - place.mean(axis=0)
     place = place @ np.linalg.svd(place, full_matrices=False)[2].T  # along its principal axes
     return (place - place.min(axis=0)) / max(float(np.ptp(place, axis=0).max()), 1e-300)
-
-
-def _spectral(n: int, ends: Array) -> list[list[float]]:
-    """The two slowest vibrations of the graph: a start from which forces unfold no large graph wrongly."""
-    import scipy.sparse as sp
-    from scipy.sparse.linalg import lobpcg
-
-    rows, columns = np.concatenate([ends, ends[:, ::-1]]).T
-    adjacency = sp.csr_array((np.ones(len(rows)), (rows, columns)), shape=(n, n))
-    degree = np.asarray(adjacency.sum(axis=1)).ravel()
-    scaling = sp.diags_array(1.0 / np.sqrt(degree))
-    laplacian = sp.eye_array(n, format="csr") - scaling @ adjacency @ scaling
-    rng = np.random.default_rng(0)
-    constant = np.sqrt(degree)[:, None]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that it is not accurate: it is a start
-        _, vectors = lobpcg(laplacian, rng.standard_normal((n, 2)), Y=constant, largest=False, maxiter=60, tol=1e-4)
-    found = np.asarray(vectors) / np.sqrt(degree)[:, None]
-    found = found / np.maximum(np.abs(found).max(axis=0), 1e-300) * math.sqrt(n)
-    return (found + 1e-3 * rng.standard_normal((n, 2))).tolist()
 
 
 def fitted(place: Array) -> tuple[Array, int]:

@@ -5,10 +5,11 @@
 By max-flow min-cut, base + t slope can be routed from every node to i0 within the capacities A_e exactly where
 demand(A) <= cut(A) for every A without i0.
 
-Flows are found by igraph, whose capacities are doubles. They are given whole numbers of a unit 2^-k, so small that all
-of them together stay below 2^53: then its arithmetic is exact. Capacities are rounded down and demands up, so that what
-can be routed in units can be routed. Whole numbers (and all multiples of some 2^-q, q well below k) are not changed by
-the rounding; other numbers are by at most one unit each, at most 2^-50 (1e-15) of the sum of all capacities.
+Capacities are given in whole numbers of a unit 2^-k, so small that all of them together stay below 2^53: then sums of
+doubles are exact. They are rounded down and demands up, so that what can be routed in units can be routed. Whole
+numbers (and all multiples of some 2^-q, q well below k) are not changed by the rounding; other numbers are by at most
+one unit each, at most 2^-50 (1e-15) of the sum of all capacities. Flows are found by scipy, whose numbers have 32 bits:
+first in units 2^shift, and what then is left to be routed in smaller ones.
 """
 
 from __future__ import annotations
@@ -16,14 +17,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
+from ..base.csgraph import breadth_first_order, dijkstra, maximum_flow
 from ..terms import Array
 
 NEAR = 32  # nodes that are gathered around a sink
 ROOM = 51  # bits for the sum of all capacities and demands, in units
+DIGIT = 29  # bits of a flow that is found at once: capacities both ways along an edge have to stay below 2^31
 
 
 @dataclass(frozen=True)
@@ -57,19 +60,15 @@ class CutGraph:
         return np.bincount(self.tail, edges, self.n) + np.bincount(self.head, edges, self.n) + 1.0
 
     @cached_property
-    def _inner(self) -> Any:
-        import igraph
-
-        return igraph.Graph(n=self.n, edges=np.stack([self.tail, self.head], axis=1).tolist())
-
-    @cached_property
-    def _network(self) -> Any:
-        """The cluster and one more node, n, joined to all others by edges that carry their demands."""
-        import igraph
-
-        nodes = np.arange(self.n)
-        ends = np.concatenate([np.stack([self.tail, self.head], axis=1), np.stack([np.full(self.n, self.n), nodes], 1)])
-        return igraph.Graph(n=self.n + 1, edges=ends.tolist())
+    def _arcs(self) -> tuple[Array, Array, Array]:
+        """Both directions of every edge, and of those to one more node, n, that carry the demands of the others: their
+        order in the rows of a matrix, its columns, and where its rows begin."""
+        nodes, extra = np.arange(self.n), np.full(self.n, self.n)
+        begin = np.concatenate([self.tail, self.head, nodes, extra])
+        end = np.concatenate([self.head, self.tail, extra, nodes])
+        order = np.lexsort((end, begin))
+        start = np.append(0, np.cumsum(np.bincount(begin, minlength=self.n + 1)))
+        return order, end[order].astype(np.int32), start.astype(np.int32)
 
     def route(self, sink: int, demand: Array, strictly: bool = False) -> tuple[bool, Array, Array]:
         """The answer to whether the demands can be routed to the sink (``strictly``: one unit more at every node, so
@@ -77,12 +76,25 @@ class CutGraph:
         demand(A), a mask (n,), empty where they can; and the flow from tail to head, (m,)."""
         asked = np.minimum(np.ceil(demand * self.units) + float(strictly), self._most)
         asked[sink] = 0.0
-        # from the sink backwards: the side of the target that igraph gives is the smallest one
-        found = self._network.maxflow(int(sink), self.n, capacity=np.concatenate([self._in_units, asked]).tolist())
+        edges, (order, ends, start) = self._in_units, self._arcs
+        whole = np.concatenate([edges, edges, asked, np.zeros(self.n)])[order]
+        left, size = whole.copy(), (self.n + 1, self.n + 1)
+        missing = most = float(asked.sum())
+        while most > 0.0:  # backwards, from the sink to the extra node
+            shift = max(math.frexp(most)[1] - DIGIT, 0)  # most / 2^shift < 2^29, and what carries more is never full
+            capacity = np.minimum(np.floor(np.ldexp(left, -shift)), 2.0**DIGIT).astype(np.int32)
+            found = maximum_flow(csr_array((capacity, ends, start), shape=size), int(sink), self.n)
+            left -= np.ldexp(found.flow.data.astype(float), shift)
+            missing -= math.ldexp(found.flow_value, shift)
+            # each arc out of a full set has less than 2^shift left
+            most = min(missing, math.ldexp(len(left), shift)) if shift else 0.0
+        free = csr_array((left > 0, ends, start), shape=size, copy=True)
+        free.eliminate_zeros()
         short = np.zeros(self.n + 1, dtype=bool)
-        short[found.partition[1]] = True
-        flow = -np.asarray(found.flow[: len(self.tail)]) / self.units
-        return found.value == asked.sum(), short[: self.n], flow
+        short[breadth_first_order(free.T.tocsr(), self.n, return_predecessors=False)] = True
+        flow = np.empty(len(left))
+        flow[order] = left - whole
+        return missing == 0.0, short[: self.n], flow[: len(self.tail)] / self.units
 
     def cut(self, inside: Array) -> float:
         """cut(A), of a mask (n,)."""
@@ -99,7 +111,9 @@ class CutGraph:
 
     def distances(self, i: int) -> Array:
         """The number of edges to every node, (n,)."""
-        return np.asarray(self._inner.distances(source=int(i))[0])
+        ends = (np.ones(len(self.tail)), (self.tail, self.head))
+        graph = csr_array(ends, shape=(self.n, self.n))
+        return dijkstra(graph, directed=False, unweighted=True, indices=int(i))
 
 
 @dataclass(frozen=True)

@@ -227,7 +227,7 @@ def nonresponse(at: Trial, rounds: int) -> Evidence:
     share, off = np.zeros(4), np.zeros((4, 2))
     look, arcs = gr.Observer("state.theta", rounds=[rounds // 10, rounds]), 2 * 24
     for k, each in enumerate(p.tolist()):
-        method = gr.LocalSGD(gr.DecreasingStep(alpha=1.0), batch=None, nonresponse=each)
+        method = gr.LocalSGD(gr.DecreasingStep(alpha=1.0), batch=None, availability=1.0 - each)
         run = fixed(problem, method, rounds, seed=k, observe=look)
         assert run.observed is not None
         share[k] = run.ledger.messages["method"] / (rounds * arcs)

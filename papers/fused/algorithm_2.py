@@ -33,7 +33,7 @@ def unbiased(at: Trial, rounds: int) -> Evidence:
     of, eta = Study.drawn(at.rng(), 5, 12, p=2, K=1), 1e-9
     start, V = np.ones_like(of.truth), len(of.X)
     method = gr.FedADMM(
-        batch=4, availability=_chances(of), dropout="ipw", step_size=lambda _t: eta, rho=1e-6, average="last"
+        batch=4, availability=_chances(of), while_away="ipw", step_size=lambda _t: eta, rho=1e-6, average="last"
     )
     look = gr.Observer("state.theta", rounds=1, memory=2**28)
     theta = watched(of.problem(0.05), method, rounds, look, start=start, seed=7)["state.theta"]
@@ -54,7 +54,7 @@ def limit(at: Trial) -> Evidence:
     best = optimum(problem).coef
     checks, table = [], []
     for name, away in (("known", p), ("estimated", gr.Availability(p, known=False))):
-        found = fixed(problem, gr.FedADMM(availability=away, dropout="ipw"), 4000, seed=1).coef
+        found = fixed(problem, gr.FedADMM(availability=away, while_away="ipw"), 4000, seed=1).coef
         checks.append(equal(f"theta, p_i {name}", found, at.given(best), 0.05))
         off = {"||Theta - Theta of (4)||^2 / V": squared(found, best), "at 0": squared(best, 0 * best)}
         table.append({"p_i": name, **off})
@@ -69,7 +69,7 @@ def proportion(at: Trial) -> Evidence:
     """
     of, rounds = Study.drawn(at.rng(), 6, 10, p=2, K=2), 2000
     p, away = np.array(list(_chances(of).values())), gr.Availability(_chances(of), known=False)
-    method = gr.FedADMM(availability=away, dropout="ipw")
+    method = gr.FedADMM(availability=away, while_away="ipw")
     online, error = fixed(of.problem(0.02), method, rounds, seed=1).gathered["online"], error_of_share(p, rounds)
     return Evidence.of(
         equal("proportion offline, and p_i", 1.0 - online, p, 4.0, error=error),
@@ -117,7 +117,7 @@ def _reached(rng: np.random.Generator, p0: float, batch: int, rounds: int) -> di
     problem, kappa = of.problem(strength, whole=True), condition_2(of)
     exact, look = optimum(problem), gr.Observer("w", rounds=[rounds])
     best = exact.coef
-    method = gr.FedADMM(batch=batch or None, kappa=kappa, rho=1.0, average="printed", availability=p0, dropout="ipw")
+    method = gr.FedADMM(batch=batch or None, kappa=kappa, rho=1.0, average="printed", availability=p0, while_away="ipw")
     w = watched(problem, method, rounds, look, start=exact, seed=int(rng.integers(2**31)))["w"][-1]
     psi = np.einsum("ukj,uk->ukj", of.X, np.einsum("ukj,uj->uk", of.X, best) - of.y)
     C, square = (psi**2).sum(axis=2).mean(axis=1), (psi.mean(axis=1) ** 2).sum(axis=1)

@@ -40,7 +40,14 @@ SEEDS = (  # small problems: every loss, every penalty, every structure
     *(21, 35, 49, 63, 105, 119, 147, 161, 196, 210, 231, 252, 280, 308),
 )
 BASELINES = (
-    *(gr.FedAvg(), gr.FedAvg(local_steps=3, participation=0.6), gr.LocalOnly(), gr.Pooled(), gr.PFedMe()),
+    *(
+        gr.FedAvg(),
+        gr.FedAvg(local_steps=3, availability=0.6),
+        gr.LocalOnly(),
+        gr.Pooled(),
+        gr.PFedMe(),
+        gr.PFedMe(1.0, availability=0.6),
+    ),
     gr.ClusteredFedAvg(clusters={"a": [0, 1, 2], "b": [3, 4, 5]}),
 )
 ROUNDS = 25

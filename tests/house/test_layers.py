@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 
 import pytest
 from rooms import (
@@ -22,6 +23,7 @@ from rooms import (
     arrows,
     circle,
     drawn,
+    every_import,
     floors,
     imports_of,
     layer_of,
@@ -69,6 +71,19 @@ def through_a_face(source: str, found: Import) -> bool:
 def test_every_module_has_a_room():
     stray = sorted({layer_of(path) for path in PACKAGE.rglob("*.py")} - set(ROOMS))
     assert not stray, f"not in ROOMS: {stray}; give each its place in the order"
+
+
+def test_other_packages_that_are_imported_are_dependencies_or_extras():
+    """Those that only tests, benchmarks and pages ask for are none of them."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    tools = ("bench", "dev", "docs", "release", "test")
+    asked = [*project["dependencies"], *(line for name in extras.keys() - set(tools) for line in extras[name])]
+    named = {re.match(r"[\w-]+", line)[0] for line in asked}
+    there = {"scikit-learn": "sklearn", "python-flint": "flint"}
+    known = {there.get(name, name) for name in named} | set(sys.stdlib_module_names) | {"graphreg"}
+    wrong = [where(path, found) for path, found in every_import() if found.name.partition(".")[0] not in known]
+    assert not wrong, "pyproject.toml does not bring:\n  " + "\n  ".join(wrong)
 
 
 def test_rooms_import_from_below():

@@ -259,7 +259,7 @@ FACTS = [
     ("methods.md", "By default the balance s adapts", option(gr.PrimalDual, "balance", None)),
     ("methods.md", "By default rho adapts", option(gr.ADMM, "rho", None)),
     ("methods.md", "**Full gradients** (default)", option(gr.FedADMM, "batch", None)),
-    ("methods.md", '`dropout="freeze"` (default)', option(gr.FedADMM, "dropout", "freeze")),
+    ("methods.md", '`while_away="freeze"` (default)', option(gr.FedADMM, "while_away", "freeze")),
     ("methods.md", "By default c_ij = 1/(max(d_i, d_j) + 1)", metropolis),
     ("methods.md", "(`lazy=True`); half of that by default", option(gr.GradientTracking, "lazy", True)),
     ("methods.md", "`step_size`, 1/L by default", option(gr.FedAvg, "step_size", None)),

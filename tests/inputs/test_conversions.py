@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-import igraph
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -41,11 +40,15 @@ def of_networkx():
     return graph
 
 
+def of_igraph(edges, **options):
+    return pytest.importorskip("igraph").Graph.TupleList(edges, **options)
+
+
 FORMS = {
     "graphreg": lambda: gr.Graph.from_edges(EDGES),
     "networkx": of_networkx,
-    "igraph": lambda: igraph.Graph.TupleList(EDGES, edge_attrs=["weight"], vertex_name_attr="id"),
-    "igraph with names": lambda: igraph.Graph.TupleList(TEXT, weights=True),
+    "igraph": lambda: of_igraph(EDGES, edge_attrs=["weight"], vertex_name_attr="id"),
+    "igraph with names": lambda: of_igraph(TEXT, weights=True),
     "sparse": lambda: sp.csr_array(adjacency()),
     "dense": adjacency,
     "list of edges": lambda: EDGES,
@@ -87,13 +90,19 @@ def test_one_graph_in_all_its_forms(form):
         np.array([(0, 1), (1, 2), (0, 3), (4, 2)]),
         np.array([(0, 1, 1.0), (1, 2, 1.0), (0, 3, 1.0), (4, 2, 1.0)]),
         pd.DataFrame({"u": [0, 1, 0, 4], "v": [1, 2, 3, 2]}),
-        igraph.Graph(5, [(0, 1), (1, 2), (0, 3), (4, 2)]),
     ],
 )
 def test_without_weights_all_are_one(given):
     graph = gr.Graph.of(given)
     assert graph.weight.tolist() == [1.0] * 4
     assert {frozenset(edge) for edge in graph.edges()} == set(map(frozenset, [(0, 1), (1, 2), (0, 3), (2, 4)]))
+
+
+def test_graphs_of_igraph_may_lack_weights_and_must_have_no_directions():
+    igraph = pytest.importorskip("igraph")
+    assert gr.Graph.of(igraph.Graph(4, [(0, 1), (3, 1)])).weight.tolist() == [1.0, 1.0]
+    with pytest.raises(GraphError, match="the graph is directed"):
+        gr.Graph.of(igraph.Graph(2, [(0, 1)], directed=True))
 
 
 def test_polygons_that_touch_are_joined():
@@ -118,7 +127,6 @@ def test_polygons_that_touch_are_joined():
         (np.array([[0.5, 0, 1, 2], [1, 1, 2, 3]]), "edge_index must be whole numbers"),
         (np.zeros((4, 5)), r"shape \(4, 5\) is neither"),
         (pd.DataFrame({"u": ["a"], "v": ["b"], "km": [3.0]}), "'u', 'v', 'km': give"),
-        (igraph.Graph(2, [(0, 1)], directed=True), "the graph is directed"),
         ({"a": ["a"]}, "self loop"),
     ],
 )

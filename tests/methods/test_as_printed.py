@@ -73,7 +73,7 @@ def test_17_as_printed_ends_at_another_optimum():
 
 
 @UNPROVEN
-@pytest.mark.parametrize("options", [{"batch": 3}, {"batch": 3, "availability": 0.7, "dropout": "ipw"}], ids=str)
+@pytest.mark.parametrize("options", [{"batch": 3}, {"batch": 3, "availability": 0.7, "while_away": "ipw"}], ids=str)
 def test_the_printed_step_explodes_at_first(options):
     problem = fused(1.0 / (N * 10))
     printed, run = sizes(problem, gr.FedADMM(kappa=200.0, as_printed="kappa/t", **options), 60)

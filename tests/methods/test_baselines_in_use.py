@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -112,11 +114,13 @@ def test_a_start_saves_rounds():
 # ---- runs ------------------------------------------------------------------------------------------------------------
 RUNS = [
     gr.ClusteredFedAvg(CLUSTERS, local_steps=2, batch=3),
-    gr.FedAvg(participation=0.5),
-    gr.FedAvg(batch=2, participation={i: 0.3 + 0.05 * i for i in range(N)}),
+    gr.FedAvg(availability=0.5),
+    gr.FedAvg(batch=2, availability={i: 0.3 + 0.05 * i for i in range(N)}),
     gr.IFCA(2, starts=3),
     gr.IFCA(3, start="data"),
+    gr.IFCA(2, starts=3, availability=0.7),
     gr.PFedMe(1.0, local_steps=2),
+    gr.PFedMe(1.0, availability=0.7),
 ]
 
 
@@ -133,7 +137,7 @@ def test_a_broken_run_has_the_bits_of_an_unbroken_one(method, tmp_path):
         name: np.asarray(each).tolist() for name, each in whole.gathered.items()
     }
     other = chain(gr.LogisticLoss).solve(method, **{**budget, "seed": 5})
-    random = not isinstance(method, gr.PFedMe)
+    random = not isinstance(method, gr.PFedMe) or method.drawn
     assert (facts(other)[0] != facts(whole)[0]) == random
 
 
@@ -152,7 +156,7 @@ def test_the_messages_of_federated_averaging():
     assert found.ledger.messages["method"] == N * (2 * 25 + 2)  # and the step, before the first round
     assert found.ledger.bytes["method"] == 8 * N * (25 * 2 * 3 + 2 + 4)
     assert set(found.ledger.by_edge()["level"]) == {"to the server"}
-    half = chain().solve(gr.FedAvg(participation=0.5), gap=0, rounds=200, seed=0)
+    half = chain().solve(gr.FedAvg(availability=0.5), gap=0, rounds=200, seed=0)
     up = half.ledger.messages["method"] - N * (200 + 2)
     assert abs(up - 0.5 * 200 * N) < 4 * np.sqrt(0.25 * 200 * N)
     nodes = half.ledger.by_node()
@@ -170,15 +174,72 @@ def test_every_local_step_draws_anew():
     np.testing.assert_allclose(after.w, np.tile(w[:N].mean(axis=0), (N + 1, 1)), rtol=1e-12)
 
 
-def test_those_that_are_drawn_are_averaged():
-    method, form = gr.FedAvg(participation=0.4), None
-    form = method.target(chain().form)
-    before, after = iterate(method.iteration, form, [6, 7])
-    there = before.view.streams("availability").uniform(6, 1)[:N, 0] < 0.4
+def test_those_that_are_there_are_averaged():
+    method = gr.FedAvg(availability=0.4)
+    before, after = iterate(method.iteration, method.target(chain().form), [6, 7])
+    there = before.view.streams("availability").uniform(7, 1)[:N, 0] < 0.4
     assert 0 < there.sum() < N
     g = before.view.gradients.full(before.w)[:N][there]
     expected = before.w[0] - before.step_size[0] * g.mean(axis=0)
     np.testing.assert_allclose(after.w, np.tile(expected, (N + 1, 1)), rtol=1e-12)
+
+
+UNEVEN = {i: 0.2 + 0.06 * i for i in range(N)}
+
+
+def test_the_envelopes_of_those_that_are_there_are_averaged():
+    method = gr.PFedMe(2.0, beta=0.7, availability=UNEVEN)
+    before, after = iterate(method.iteration, method.target(chain().form), [6, 7])
+    there = before.view.streams("availability").uniform(7, 1)[:N, 0] < np.array(list(UNEVEN.values()))
+    assert 0 < there.sum() < N
+    weight = there / np.array(list(UNEVEN.values()))  # after one step of size 1 the w_i are the theta_i, of all nodes
+    mean = weight @ after.theta[:N] / weight.sum()
+    np.testing.assert_allclose(after.model, np.tile(0.3 * before.model[0] + 0.7 * mean, (N + 1, 1)), rtol=1e-12)
+
+
+def test_the_gradients_of_those_that_are_there_move_their_models():
+    method = gr.IFCA(2, starts=1, availability=UNEVEN)
+    before, after = iterate(method.iteration, method.target(chain().form), [6, 7])
+    there = before.view.streams("availability").uniform(7, 1)[:N, 0] < np.array(list(UNEVEN.values()))
+    assert (after.cluster[0, :N] == before.cluster[0, :N])[~there].all()
+    np.testing.assert_array_equal(after.least[0, :N][~there], before.least[0, :N][~there])
+    weight = there / np.array(list(UNEVEN.values()))
+    for j, w in enumerate(before.models[0]):
+        mine = weight * (after.cluster[0, :N] == j)
+        total = mine @ before.view.gradients.full(np.tile(w, (N + 1, 1)))[:N]
+        np.testing.assert_allclose(after.models[0, j], w - total / (mine @ before.scale[:N] or 1.0), rtol=1e-12)
+
+
+AWAY = (
+    gr.FedAvg(availability=0.6),
+    gr.ClusteredFedAvg(CLUSTERS, availability=0.6),
+    gr.PFedMe(2.0, availability=0.6),
+    gr.IFCA(2, starts=2, availability=0.6),
+    gr.FedADMM(availability=0.6),
+    gr.FedADMM(while_away="ipw", availability=0.6),
+)
+
+
+def test_the_same_seed_draws_the_same_nodes_for_each_method():
+    nodes = [chain().solve(m, gap=0, rounds=50, seed=2).ledger.by_node()["away"].iloc[:N].tolist() for m in AWAY]
+    assert min(nodes[0]) > 0
+    assert all(each == nodes[0] for each in nodes)
+    consensus = gr.Problem(gr.SquaredLoss(data_of()) + gr.Consensus(GRAPH))
+    run = consensus.solve(gr.LocalSGD(tau=2, availability=0.6), gap=0, rounds=100, seed=2)  # 50 gossips
+    assert run.ledger.by_node()["away"].tolist() == nodes[0]
+
+
+@pytest.mark.parametrize("method", AWAY, ids=lambda method: method.name)
+def test_every_method_takes_a_sampler_whose_probabilities_nobody_knows(method):
+    asked = []
+
+    def odd_nodes_rest_in_even_rounds(t, labels, uniform, common):
+        asked.append(t)
+        return np.array([t % 2 == 1 or label % 2 == 0 for label in labels])
+
+    run = chain().solve(replace(method, availability=odd_nodes_rest_in_even_rounds), gap=0, rounds=10, seed=2)
+    assert sorted(set(asked)) == list(range(1, 11))
+    assert run.ledger.by_node()["away"].iloc[:N].tolist() == [0, 5] * (N // 2)
 
 
 @pytest.mark.parametrize("seed", thinned([162, 383, 250, 476, 516, 129], every=2))
@@ -216,9 +277,9 @@ def without(label):
         (lambda: gr.FedAvg(local_steps=2.5), r"FedAvg\(local_steps=...\)"),
         (lambda: gr.FedAvg(batch=0), r"FedAvg\(batch=...\)"),
         (lambda: gr.FedAvg(step_size=0.0), r"FedAvg\(step_size=...\)"),
-        (lambda: gr.FedAvg(participation=0.0), r"FedAvg\(participation=...\) must be in \(0, 1\]"),
-        (lambda: gr.FedAvg(participation=1.5), r"FedAvg\(participation=...\) must be in \(0, 1\]"),
-        (lambda: gr.FedAvg(participation={0: 0.5, 1: -1}), r"FedAvg\(participation=...\) of the node 1"),
+        (lambda: gr.FedAvg(availability=0.0), r"FedAvg\(availability=...\) must be a probability in \(0, 1\]"),
+        (lambda: gr.FedAvg(availability=1.5), r"FedAvg\(availability=...\) must be a probability in \(0, 1\]"),
+        (lambda: gr.FedAvg(availability={0: 0.5, 1: -1}), r"FedAvg\(availability=...\) of the node 1"),
         (lambda: gr.ClusteredFedAvg(CLUSTERS, local_steps=0), r"ClusteredFedAvg\(local_steps=...\)"),
         (lambda: gr.ClusteredFedAvg([1, 2]), "clusters of ClusteredFedAvg: clusters must be a non-empty mapping"),
         (lambda: gr.ClusteredFedAvg({"a": [0, 1], "b": [1]}), "the node 1 stands in two clusters"),
@@ -248,8 +309,8 @@ def test_wrong_options(make, said):
         (gr.ClusteredFedAvg({0: "a"}), "do not cover the nodes 1, 2, 3, 4, 5 and 6 more"),
         (gr.ClusteredFedAvg(CLUSTERS | {99: "a"}), "clusters name 99, which is not a node"),
         (gr.ClusteredFedAvg(without(3) | {"3": "a"}), "clusters name '3', which is not a node .*compared as they are"),
-        (gr.FedAvg(participation={0: 0.5}), "participation has no entry for the node 1"),
-        (gr.FedAvg(participation=dict.fromkeys([*range(N), "x"], 0.5)), "participation names 'x'"),
+        (gr.FedAvg(availability={0: 0.5}), "availability has no entry for the node 1"),
+        (gr.FedAvg(availability=dict.fromkeys([*range(N), "x"], 0.5)), "availability names 'x'"),
         (gr.IFCA(), r"give IFCA\(k="),
         (gr.IFCA(N + 1), r"IFCA\(k=13\) has more models than there are nodes \(12\)"),
         (gr.IFCA(2, start=np.zeros((3, 3))), r"end with the shape \(2, 3\)"),
@@ -310,9 +371,11 @@ def test_the_bound_of_the_step_is_sharp():
     ("method", "named"),
     [
         (gr.FedAvg(local_steps=5), "local_steps may"),
-        (gr.FedAvg(local_steps=5, participation=dict.fromkeys(range(N), 0.5)), "local_steps and participation may"),
+        (gr.FedAvg(local_steps=5, availability=dict.fromkeys(range(N), 0.5)), "local_steps and availability may"),
         (gr.ClusteredFedAvg({i: i % 2 for i in range(N)}, batch=1), "batch may"),
         (gr.PFedMe(lam=0.5, local_steps=3), "local_steps may"),
+        (gr.PFedMe(lam=0.5, availability=0.5), "availability may"),
+        (gr.IFCA(2, availability=0.5), "availability may"),
     ],
     ids=str,
 )

@@ -29,7 +29,7 @@ def problem(scale=1.0, seed=0):
     [
         (gr.FedAvg(local_steps=5), 3 * FEWEST),
         (gr.PFedMe(lam=0.5, local_steps=4), 3 * FEWEST),
-        (gr.FedAvg(participation=0.5), 6 * DRAWN),
+        (gr.FedAvg(availability=0.5), 6 * DRAWN),
     ],
 )
 def test_a_biased_baseline_ends_where_it_stands_still(method, most):

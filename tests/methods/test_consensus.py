@@ -189,9 +189,9 @@ def test_what_is_missing():
     assert gr.Problem(squares + gr.Consensus(path) + ridge).methods().loc[[m.name for m in EVERY], "applies"].all()
 
 
-def test_a_nonresponse_of_nobody():
-    with pytest.raises(gr.errors.MethodError, match="nonresponse of LocalSGD names 'z', which is not a node"):
-        network().solve(gr.LocalSGD(nonresponse={"z": 0.5}))
+def test_an_availability_of_nobody():
+    with pytest.raises(gr.errors.MethodError, match="availability names 'z', which is not a node"):
+        network().solve(gr.LocalSGD(availability={"z": 0.5}))
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_nonresponse_of_nobody():
         *((gr.LocalSGD, {"tau": value}) for value in (0, -1, 1.5, None, True)),
         *((method, {"batch": value}) for method in (gr.LocalSGD, gr.GradientTracking) for value in (0, 2.5, "all")),
         *((method, {"step_size": value}) for method in (gr.LocalSGD, gr.ExactDiffusion) for value in (0.0, -1, np.nan)),
-        *((gr.LocalSGD, {"nonresponse": value}) for value in (1.0, -0.1, np.nan, "half", {"a": 1.5})),
+        *((gr.LocalSGD, {"availability": value}) for value in (0.0, -0.1, np.nan, "half", {"a": 1.5})),
         *((gr.LocalSGD, {name: "yes"}) for name in ("replacement", "shuffle", "lazy")),
         *((method, {"hessian_samples": 0}) for method in EVERY_KIND),
         *((method, {"burn_in": value}) for method in EVERY_KIND for value in (-1, 0.2, False)),

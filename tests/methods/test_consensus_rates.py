@@ -74,8 +74,8 @@ def test_clients_that_do_not_answer_change_nothing_in_the_end():
     optimum = problem.solve(gap=1e-10).coef[0]
     step = gr.DecreasingStep(alpha=1.0)
     off = {}
-    for p in (None, 0.5, {0: 0.9, 3: 0.6}):
-        w = run(gr.LocalSGD(step, batch=None, nonresponse=p), problem, 4000).theta
+    for p in (None, 0.5, dict.fromkeys(range(8), 1.0) | {0: 0.1, 3: 0.4}):
+        w = run(gr.LocalSGD(step, batch=None, availability=p), problem, 4000).theta
         off[str(p)] = np.abs(w - optimum).max()
     assert max(off.values()) < 0.02 * np.abs(optimum).max()
 
@@ -83,15 +83,16 @@ def test_clients_that_do_not_answer_change_nothing_in_the_end():
 def test_messages_of_clients_that_do_not_answer():
     """A pair exchanges where both answer: with probability (1 - p)^2; and the mean over the clients stays."""
     problem, p = network(), 0.4
-    ledger = problem.solve(gr.LocalSGD(nonresponse=p), gap=0, rounds=600, seed=3).ledger
+    ledger = problem.solve(gr.LocalSGD(availability=1 - p), gap=0, rounds=600, seed=3).ledger
     asked, share = 600 * 32, ledger.messages["method"] / (600 * 32)
     assert abs(share - (1 - p) ** 2) < 5 * np.sqrt(0.25 * 8 / asked)
     away = ledger.by_node()["away"]
     assert (np.abs(away / 600 - p) < 5 * np.sqrt(p * (1 - p) / 600)).all()
-    method = gr.LocalSGD(1e-12, batch=None, nonresponse=p)
+    method = gr.LocalSGD(1e-12, batch=None, availability=1 - p)
     w = np.random.default_rng(0).standard_normal((8, 2))
     np.testing.assert_allclose(run(method, problem, 30, start=(w, None)).theta.mean(axis=0), w.mean(axis=0), atol=1e-9)
-    one = problem.solve(gr.LocalSGD(nonresponse={3: 0.5}), gap=0, rounds=50, seed=3).ledger.by_node()["away"]
+    often = dict.fromkeys(range(8), 1.0) | {3: 0.5}
+    one = problem.solve(gr.LocalSGD(availability=often), gap=0, rounds=50, seed=3).ledger.by_node()["away"]
     assert one[3] > 0
     assert one.sum() == one[3]
 

@@ -97,7 +97,7 @@ def test_what_is_gathered_by_its_formulas(loss, kind, burn_in):
 def test_the_mean_over_the_clients_moves_by_the_sum_of_the_gradients():
     """So that node means are all the one-step estimator needs: sum_k w_k grad_t = (mean_t - mean_t+1) / eta_t."""
     problem, eta = network(), 1e-3
-    state = run(gr.LocalSGD(eta, tau=2, nonresponse=0.3), problem, 51)
+    state = run(gr.LocalSGD(eta, tau=2, availability=0.7), problem, 51)
     total = gr.LocalSGD().gathered(state)["gradient_mean"].sum(axis=0)
     np.testing.assert_allclose(-state.theta.mean(axis=0) / (51 * eta), total, rtol=1e-9)
 

@@ -97,8 +97,8 @@ ON_PARTS = [
     gr.ExactDiffusion(batch=2),
     gr.ExactDiffusion(gr.DecreasingStep(), batch=2, replacement=False),
     gr.GradientTracking(gr.DecreasingStep(alpha=1.0), batch=2, replacement=False, shuffle=False),
-    gr.LocalSGD(tau=2, nonresponse=0.4),
-    gr.LocalSGD(gr.DecreasingStep(), batch=2, nonresponse={1: 0.8, 2: 0.5}, replacement=False),
+    gr.LocalSGD(tau=2, availability=0.6),
+    gr.LocalSGD(gr.DecreasingStep(), batch=2, availability={i: 0.3 + 0.1 * i for i in range(8)}, replacement=False),
     gr.LocalSGD(batch=None, lazy=True),
 ]
 

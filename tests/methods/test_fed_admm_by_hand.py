@@ -121,8 +121,8 @@ def test_averages_in_the_memory_of_two_iterates():
         ({}, "last"),
         ({"availability": 0.5}, "last"),
         ({"batch": 2}, "suffix"),
-        ({"availability": 0.5, "dropout": "ipw"}, "suffix"),
-        ({"dropout": "ipw"}, "last"),
+        ({"availability": 0.5, "while_away": "ipw"}, "suffix"),
+        ({"while_away": "ipw"}, "last"),
         ({"batch": 2, "average": "last"}, "last"),
         ({"average": "suffix"}, "suffix"),
     ],
@@ -143,8 +143,8 @@ def test_what_is_returned(options, kind):
     [
         ({"availability": 0.6}, 1e-3),
         pytest.param({"batch": 2, "availability": 0.6}, None, marks=pytest.mark.whole),
-        pytest.param({"dropout": "ipw", "availability": 0.6}, None, marks=pytest.mark.whole),
-        ({"dropout": "ipw", "availability": gr.Availability(0.6, known=False), "batch": 2}, None),
+        pytest.param({"while_away": "ipw", "availability": 0.6}, None, marks=pytest.mark.whole),
+        ({"while_away": "ipw", "availability": gr.Availability(0.6, known=False), "batch": 2}, None),
     ],
     ids=str,
 )

@@ -54,7 +54,7 @@ def test_random_problems_are_certified():
     assert solved == 7
 
 
-@pytest.mark.parametrize("options", [{}, {"batch": 2}, {"availability": P}, {"availability": P, "dropout": "ipw"}])
+@pytest.mark.parametrize("options", [{}, {"batch": 2}, {"availability": P}, {"availability": P, "while_away": "ipw"}])
 @pytest.mark.parametrize("penalty", [gr.L1(), gr.L2(), gr.HuberNorm(0.3), gr.SquaredL2()])
 def test_flows_lie_in_their_domains_in_every_round(penalty, options):
     form, method = squared(penalty=penalty).form, gr.FedADMM(**options)
@@ -120,7 +120,7 @@ def test_scaling_the_objective_changes_nothing():
         gr.Problem(gr.SquaredLoss(data_of(), scale=s) + 0.2 * s * gr.TotalVariation(graph_of(), gr.L2()))
         for s in (1.0, 1000.0)
     )
-    for method in (gr.FedADMM(), gr.FedADMM(batch=2), gr.FedADMM(availability=0.5, dropout="ipw")):
+    for method in (gr.FedADMM(), gr.FedADMM(batch=2), gr.FedADMM(availability=0.5, while_away="ipw")):
         a, b = (problem.solve(method, gap=0, rounds=25, seed=0).coef for problem in (one, many))
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
 
@@ -169,7 +169,7 @@ def test_full_gradients_converge_linearly():
     ],
 )
 def test_inverse_probability_weights_reach_the_optimum(availability, marks):
-    method = gr.FedADMM(availability=availability, dropout="ipw", average="last")
+    method = gr.FedADMM(availability=availability, while_away="ipw", average="last")
     errors = mean_errors(squared(m=20), method, marks)
     assert slope(errors, marks) < -0.75
     assert errors[-1] < 6 / marks[-1]
@@ -187,13 +187,13 @@ def test_weights_that_look_right_lead_elsewhere(mode):
     for _ in range(1000):
         hand.round()
     wrong = ((hand.theta - exact) ** 2).sum() / N
-    right = mean_errors(problem, gr.FedADMM(availability=P, dropout="ipw", average="last"), (1000,), range(2))[0]
+    right = mean_errors(problem, gr.FedADMM(availability=P, while_away="ipw", average="last"), (1000,), range(2))[0]
     assert wrong > 1e-2 > 10 * right
 
 
 def test_weights_count_what_was_seen_where_they_are_to_be_estimated():
-    method = gr.FedADMM(availability=ESTIMATED, dropout="ipw")
-    known = gr.FedADMM(availability=P, dropout="ipw")
+    method = gr.FedADMM(availability=ESTIMATED, while_away="ipw")
+    known = gr.FedADMM(availability=P, while_away="ipw")
     form = squared().form
     T = 1000
     state = iterate(method, form, [T])[0]

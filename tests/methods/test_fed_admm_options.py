@@ -18,15 +18,15 @@ from graphreg.errors import MethodError, MethodWarning
         *(({"kappa": value}, r"FedADMM\(kappa=...\)") for value in (0.0, np.nan)),
         *(({"batch": value}, r"FedADMM\(batch=...\)") for value in (0, -3, 2.5, True, "all")),
         ({"average": "mean"}, r"FedADMM\(average=...\) must be one of 'last', 'printed', 'suffix'"),
-        ({"dropout": "ignore"}, r"FedADMM\(dropout=...\) must be 'freeze' or 'ipw'"),
+        ({"while_away": "ignore"}, r"FedADMM\(while_away=...\) must be 'freeze' or 'ipw'"),
         *(({"step_size": value}, r"FedADMM\(step_size=...\) must") for value in (0.0, -0.1, np.inf, "0.1")),
         ({"step_size": {"a": 0.1, "b": 0.0}}, r"FedADMM\(step_size=...\) of the node 'b'"),
         ({"step_size": 0.1, "kappa": 1.0}, "a step_size or a kappa"),
-        *(({"availability": value}, r"must be in \(0, 1\]") for value in (0.0, 1.1, -0.2, np.nan)),
-        ({"availability": {"a": 0.5, "b": 0.0}}, r"Availability\(probability=...\) of the node 'b'"),
-        ({"availability": {"a": 0.5, "b": "often"}}, r"Availability\(probability=...\) of the node 'b'"),
+        *(({"availability": value}, r"must be a probability in \(0, 1\]") for value in (0.0, 1.1, -0.2, np.nan)),
+        ({"availability": {"a": 0.5, "b": 0.0}}, r"FedADMM\(availability=...\) of the node 'b'"),
+        ({"availability": {"a": 0.5, "b": "often"}}, r"FedADMM\(availability=...\) of the node 'b'"),
         ({"availability": "estimated"}, r"gr.Availability\(probability, sampler, known=False\)"),
-        ({"availability": gr.Availability}, "availability is a probability"),
+        ({"availability": gr.Availability}, "must be a probability"),
     ],
 )
 def test_wrong_options(options, said):
@@ -39,7 +39,7 @@ def test_wrong_availabilities():
         gr.Availability()
     with pytest.raises(MethodError, match=r"Availability\(sampler=...\) must be a function"):
         gr.Availability(0.5, sampler=0.5)
-    with pytest.raises(MethodError, match="must be a function of t, labels, uniform and common"):
+    with pytest.raises(MethodError, match="a function of t, labels, uniform and common"):
         gr.FedADMM(availability=lambda t: np.full(N, True))
     with pytest.raises(MethodError, match=r"Availability\(known=...\) must be True or False"):
         gr.Availability(0.5, known="yes")
@@ -91,7 +91,9 @@ def test_steps_beyond_their_bound_are_warned_of():
     with pytest.warns(MethodWarning, match="keeps the variance"):
         problem.solve(gr.FedADMM(rho=rho, step_size=0.01, batch=2), rounds=5)
     with pytest.warns(MethodWarning, match="beyond its bound"), pytest.warns(MethodWarning, match="variance"):
-        problem.solve(gr.FedADMM(rho=rho, step_size=dict(enumerate(bound)), availability=0.5, dropout="ipw"), rounds=5)
+        problem.solve(
+            gr.FedADMM(rho=rho, step_size=dict(enumerate(bound)), availability=0.5, while_away="ipw"), rounds=5
+        )
 
 
 def test_losses_without_gradients_are_refused():

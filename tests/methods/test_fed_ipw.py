@@ -126,7 +126,7 @@ def test_neighbours_by_hand(batch, model):
     form = gr.Problem(model(data)).form
     edges = edges_of(form)
     hand = ByNeighbours(data, edges, RHO, steps_of(data, edges, CHANCES, batch), batch, CHANCES)
-    method = gr.FedADMM(rho=RHO, kappa=KAPPA, batch=batch, availability=P, dropout="ipw")
+    method = gr.FedADMM(rho=RHO, kappa=KAPPA, batch=batch, availability=P, while_away="ipw")
     for k, state in states_of(method, form, (1, 2, 3, 5, 17, 18, 19, 60)).items():
         while hand.t < k:
             hand.round()
@@ -153,7 +153,7 @@ def test_the_printed_algorithm_step_by_step_where_the_neighbours_know_all(kind, 
     form = gr.Problem(model).form
     hand, stored = server(data_of(), form, p, batch), []
     method = gr.FedADMM(
-        rho=RHO, kappa=KAPPA, batch=batch, availability=dict(enumerate(p)), dropout="ipw", average="last"
+        rho=RHO, kappa=KAPPA, batch=batch, availability=dict(enumerate(p)), while_away="ipw", average="last"
     )
     for state in states_of(method, form, range(1, T + 1)).values():
         hand.round()
@@ -169,7 +169,7 @@ def test_all_there_is_algorithm_1():
     """Nobody acts for anybody: the rounds of ``freeze``, with the same messages."""
     form, marks = squared().form, (1, 7, 30)
     options = {"rho": RHO, "kappa": KAPPA, "availability": 1.0, "average": "last"}
-    one, two = (states_of(gr.FedADMM(dropout=d, **options), form, marks) for d in ("freeze", "ipw"))
+    one, two = (states_of(gr.FedADMM(while_away=d, **options), form, marks) for d in ("freeze", "ipw"))
     for k in marks:
         np.testing.assert_allclose(one[k].theta, two[k].theta, atol=1e-12)
 
@@ -188,7 +188,7 @@ def test_the_law_of_the_printed_algorithm(chances, rho, whole):
     data, problem, seeds = data_of(m=20), squared(m=20), range(4)
     marks = (300, 1000, 3000) if whole else (300, 1000)
     exact = problem.solve(gap=1e-12).coef
-    method = gr.FedADMM(rho=rho, kappa=3.0, availability=dict(enumerate(chances)), dropout="ipw", average="last")
+    method = gr.FedADMM(rho=rho, kappa=3.0, availability=dict(enumerate(chances)), while_away="ipw", average="last")
 
     def by_hand(mode, seed):
         hand, out = server(data, problem.form, chances, None, mode, seed, rho, 3.0), []
@@ -213,7 +213,7 @@ def test_the_law_of_the_printed_algorithm(chances, rho, whole):
 def test_messages():
     """Across an edge both ends of which are there theta, and before it, where they meet again, one end's version."""
     T, problem = 50, squared()
-    run = problem.solve(gr.FedADMM(availability=P, dropout="ipw", rho=1.0, kappa=1.0), gap=0, rounds=T, seed=SEED)
+    run = problem.solve(gr.FedADMM(availability=P, while_away="ipw", rho=1.0, kappa=1.0), gap=0, rounds=T, seed=SEED)
     coins = Streams(SEED, "availability", range(N))
     present = np.array([coins.uniform(t, 1)[:, 0] < CHANCES for t in range(1, T + 1)])
     table = run.ledger.by_edge()
@@ -237,10 +237,10 @@ def together(t, labels, uniform, common):
 
 
 SOMETIMES = {
-    "known": gr.FedADMM(availability=0.6, dropout="ipw"),
-    "to be estimated": gr.FedADMM(availability=gr.Availability(0.6, known=False), dropout="ipw", average="last"),
-    "correlated": gr.FedADMM(availability=together, dropout="ipw", batch=2),
-    "schedule": gr.FedADMM(availability=0.4, dropout="ipw", rho=1.0, step_size=lambda t: 0.1 / t),
+    "known": gr.FedADMM(availability=0.6, while_away="ipw"),
+    "to be estimated": gr.FedADMM(availability=gr.Availability(0.6, known=False), while_away="ipw", average="last"),
+    "correlated": gr.FedADMM(availability=together, while_away="ipw", batch=2),
+    "schedule": gr.FedADMM(availability=0.4, while_away="ipw", rho=1.0, step_size=lambda t: 0.1 / t),
 }
 
 
@@ -279,5 +279,5 @@ def test_a_checkpoint_is_the_run(tmp_path):
 
 
 def test_a_method_that_is_not_weighted_has_no_versions():
-    for options in ({}, {"availability": 0.5}, {"dropout": "ipw"}):
+    for options in ({}, {"availability": 0.5}, {"while_away": "ipw"}):
         assert not isinstance(gr.FedADMM(**options).init(whole(squared().form), None).copies, Versions)

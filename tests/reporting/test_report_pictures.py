@@ -158,16 +158,6 @@ def test_layouts_repeat_and_leave_random_numbers_alone(graph):
     assert len(np.unique(first.round(6), axis=0)) == len(graph)
 
 
-def test_igraph_has_its_random_numbers_again():
-    igraph = pytest.importorskip("igraph")
-    found = []
-    for _ in range(2):
-        random.seed(7)
-        found.append(igraph.Graph.Erdos_Renyi(20, p=0.5).get_edgelist())
-        drawn_places(9, np.array(nx.cycle_graph(9).edges))
-    assert found[0] == found[1]
-
-
 def test_neighbours_are_drawn_near():
     graph = nx.convert_node_labels_to_integers(nx.grid_2d_graph(20, 20))
     ends = np.array(graph.edges)

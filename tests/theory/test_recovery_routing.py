@@ -10,13 +10,16 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import maximum_flow
 
 import graphreg as gr
 from graphreg.inputs.graph import Graph
 from graphreg.theory import well_connected
 from graphreg.theory.routing import CutGraph, largest_multiple
+
+try:
+    import igraph
+except ImportError:  # the package does without
+    igraph = None
 
 
 def subsets(n, i0):
@@ -150,28 +153,39 @@ def routing_of(graph):
     return CutGraph(graph.n_nodes, graph.tail, graph.head, graph.weight)
 
 
-def test_flows_are_those_of_other_codes():
-    rng = np.random.default_rng(5)
+@pytest.mark.parametrize("kind", ["ties", "fractions", "large"])
+def test_flows_are_those_of_other_codes(kind):
+    """Of networkx, whose whole numbers have any length, and of igraph: the same value, and the same smallest set."""
+    rng, full = np.random.default_rng(5), 0
     for _ in range(40):
-        graph, demand = random_cluster(rng, whole=True)
-        n, sink = graph.n_nodes, int(rng.integers(graph.n_nodes))
+        graph, demand = random_cluster(rng, whole=kind == "ties")
+        if kind == "large":  # some nodes ask for far more than others
+            demand *= 10.0 ** rng.integers(-9, 1, graph.n_nodes)
+        routing, n, sink = routing_of(graph), graph.n_nodes, int(rng.integers(graph.n_nodes))
         demand[sink] = 0.0
-        net, matrix = nx.DiGraph(), np.zeros((n + 1, n + 1), dtype=np.int32)
+        capacity = [int(c) for c in np.floor(graph.weight * routing.units)]
+        asked = [int(d) for d in np.ceil(demand * routing.units)]
+        ends = [*zip(graph.tail.tolist(), graph.head.tolist(), strict=True)]
+        net = nx.Graph()
         net.add_nodes_from(range(n + 1))
-        for i, j, w in zip(graph.tail.tolist(), graph.head.tolist(), graph.weight.tolist(), strict=True):
-            for a, b in ((i, j), (j, i)):
-                net.add_edge(a, b, capacity=int(w))
-                matrix[a, b] = int(w)
-        for i in range(n):
-            net.add_edge(n, i, capacity=int(demand[i]))
-            matrix[n, i] = int(demand[i])
-        value = nx.maximum_flow_value(net, n, sink)
-        assert value == maximum_flow(csr_array(matrix), n, sink).flow_value
-        routed, short, flow = routing_of(graph).route(sink, demand)
-        assert routed == (value == demand.sum())
-        if not routed:
-            assert value == routing_of(graph).cut(short) + demand[~short].sum()
-        assert -(graph.difference().T @ flow)[sink] == value
+        net.add_weighted_edges_from(((i, j, c) for (i, j), c in zip(ends, capacity, strict=True)), weight="capacity")
+        net.add_weighted_edges_from(((i, n, asked[i]) for i in range(n)), weight="capacity")
+        value, (_, short) = nx.minimum_cut(net, sink, n)
+        routed, found, flow = routing.route(sink, demand)
+        assert routed == (value == sum(asked))
+        assert set(np.flatnonzero(found).tolist()) == short - {n}
+        sent = (flow * routing.units).tolist()
+        assert all(f == int(f) and abs(f) <= c for f, c in zip(sent, capacity, strict=True))
+        out = graph.difference().T @ flow * routing.units
+        assert -out[sink] == value
+        assert all(0 <= x <= asked[i] for i, x in enumerate(out.tolist()) if i != sink)
+        full += routed
+        if igraph is not None:
+            edges = [*ends, *((i, n) for i in range(n))]
+            theirs = igraph.Graph(n + 1, edges).maxflow(sink, n, capacity=[*map(float, capacity + asked)])
+            assert theirs.value == value
+            assert set(theirs.partition[1]) == short
+    assert 2 < full < 38
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])

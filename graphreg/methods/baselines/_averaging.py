@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...base.clock import check_deadline
-from ...base.messages import unmatched, warn
-from ...checks import inside, per
+from ...base.messages import warn
 from ...form import Form
-from ...network import LocalView, per_node
+from ...network import LocalView, Presence, TakesAvailability
 from ...oracles import without_bound, without_gradient
 from ...running import AbstractIteration, Point, Start
 from ...terms import Array
 from ._baseline import AbstractBaseline, AbstractTargetIteration
-from ._servers import ServerTopology, balanced_flows
-
-PARTICIPATION = per("node", inside("(0, 1]", "in (0, 1]")).with_remedy("or give {node: probability}")
+from ._servers import ServerTopology, balanced_flows, clients_there
 
 
 @dataclass(frozen=True)
@@ -29,19 +25,19 @@ class State:
     w: Array  # the model of each server, in the rows of its clients as well
     share: Array  # a_i, at the clients
     step_size: Array  # eta of each server, in the rows of its clients as well
+    presence: Presence | None
 
 
-class AbstractAveraging(AbstractBaseline):
+class AbstractAveraging(TakesAvailability, AbstractBaseline):
     """One model per server, by local steps of its clients: see `FedAvg`, whose options these are."""
 
     local_steps: int
     step_size: float | None
     batch: int | None
-    participation: float | Mapping[Hashable, float]
 
     def missing(self, form: Form) -> tuple[str, ...]:
         bound = without_bound(form) if self.step_size is None else ()
-        return (*without_gradient(form), *bound, *unmatched("participation", self.participation, form.space.index))
+        return (*without_gradient(form), *bound, *self.unmatched_nodes(form))
 
     @property
     def iteration(self) -> AbstractIteration:
@@ -52,17 +48,13 @@ class AbstractAveraging(AbstractBaseline):
         options = {
             "local_steps": self.local_steps > 1,
             "batch": self.batch is not None,
-            "participation": self._fewest() < 1.0,
+            "availability": self.away is not None,
         }
         return " and ".join(name for name, given in options.items() if given)
 
     @property
     def drawn(self) -> bool:
-        return self.batch is not None or self._fewest() < 1.0
-
-    def _fewest(self) -> float:
-        part = self.participation
-        return min(part.values(), default=1.0) if isinstance(part, Mapping) else part
+        return self.batch is not None or super().drawn
 
 
 class Averaging(AbstractTargetIteration[AbstractAveraging]):
@@ -83,7 +75,8 @@ class Averaging(AbstractTargetIteration[AbstractAveraging]):
             least = 2.0 * float(bound[bounded].min())
             warn(f"the step_size {options.step_size} of {self.name} is beyond 2/L = {least:.3g}: it may diverge")
         both = topology.broadcast(view, np.column_stack([step, w]), parameters=False)
-        return State(view, 0, topology, both[:, 1:], np.nan_to_num(received[:, 0]), both[:, 0])
+        nobody = options.nobody_away(view)
+        return State(view, 0, topology, both[:, 1:], np.nan_to_num(received[:, 0]), both[:, 0], nobody)
 
     def _bound(self, view: LocalView, topology: ServerTopology, received: Array) -> Array:
         """1/L, (n,), inf where there is no server or nothing to fit: L that of the mean of the F_i, or, where clients
@@ -99,26 +92,16 @@ class Averaging(AbstractTargetIteration[AbstractAveraging]):
 
     def step(self, state: State) -> State:
         view, topology, R = state.view, state.topology, self.options.local_steps
-        present, chance = self._present(state)
+        present, weight, presence = clients_there(self.options, view, state.round + 1, state.presence)
         moves = present & (state.share > 0)
         rate = np.where(moves, state.step_size / np.where(moves, state.share, 1.0), 0.0)[:, None]  # eta / a_i
         w = state.w
         for k in range(R):  # w_i <- w_i - eta grad F_i(w_i)
             check_deadline()
             w = w - rate * view.gradient(w, self.options.batch, state.round * R + k)
-        if not present.all():
-            view.engine.away(~present & view.own)
         received = view.engine.exchange(w, topology.up & present[view.arcs.source])
-        new = topology.means(received, (state.share / chance)[:, None], state.w, present)  # w <- sum_i p_i w_i
-        return replace(state, round=state.round + 1, w=topology.broadcast(view, new))
-
-    def _present(self, state: State) -> tuple[Array, Array]:
-        """The nodes that take part in this round, (n,), by coins that clients and servers share, and how probable it
-        was."""
-        chance = per_node(state.view.form, self.options.participation, 1.0)
-        if (chance == 1.0).all():
-            return np.full(len(chance), True), chance
-        return state.view.streams("availability").uniform(state.round, 1)[:, 0] < chance, chance
+        new = topology.means(received, state.share[:, None] * weight, state.w, present)  # w <- sum_i p_i w_i
+        return replace(state, round=state.round + 1, w=topology.broadcast(view, new), presence=presence)
 
     def point(self, state: State) -> Point:
         return state.w, balanced_flows(state.view.form, state.view.gradients, state.w), None

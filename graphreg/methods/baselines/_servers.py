@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...form import EdgeBlock, Form, distinct, without_edges
-from ...network import LocalView
+from ...network import LocalView, Presence, TakesAvailability
 from ...oracles import NodeGradients
 from ...terms import IN_GRAPH, TO_SERVER, Array, Differences, Strength
 from ...terms.penalties import AbstractPenalty, AbstractSmoothPenalty, Zero
@@ -85,6 +85,18 @@ def balanced_flows(form: Form, gradients: NodeGradients, w: Array) -> tuple[Arra
         return -g[edge.tail] if edge.role == TO_SERVER else g[edge.head]
 
     return tuple(map(flows, form.edges))
+
+
+# ---- who is there ----------------------------------------------------------------------------------------------------
+def clients_there(
+    method: TakesAvailability, view: LocalView, t: int, presence: Presence | None
+) -> tuple[Array, Array, Presence | None]:
+    """The nodes that are there in round t, (n,) bool; their weights 1/p_i in a mean, (n, 1), 0 for the others; and what
+    is known after the round."""
+    if method.away is None or presence is None:
+        return np.full(view.form.n, True), np.ones((view.form.n, 1)), None
+    present, _, presence = method.away.attend(view, t, presence)
+    return present, np.where(present, method.away.inverse(presence, t), 0.0)[:, None], presence
 
 
 # ---- on a local view -------------------------------------------------------------------------------------------------

@@ -12,9 +12,10 @@ from ...base.messages import unknown_labels
 from ...checks import checked, count, positive
 from ...errors import MethodError, TermError
 from ...form import Form
+from ...network import AVAILABILITY
 from ...terms import latent_label, tree_levels
 from ...terms.penalties import Zero
-from ._averaging import PARTICIPATION, AbstractAveraging
+from ._averaging import AbstractAveraging
 from ._servers import server_form
 
 
@@ -30,7 +31,7 @@ class ClusteredFedAvg(AbstractAveraging):
     clusters : mapping, optional
         A cluster per node, or a list of nodes per cluster, of all nodes. None (default): the first level of the
         model's Hierarchy.
-    local_steps, step_size, batch, participation
+    local_steps, step_size, batch, availability
         As for `FedAvg`.
     """
 
@@ -41,14 +42,14 @@ class ClusteredFedAvg(AbstractAveraging):
     )
     sends = (
         "nothing across the edges; the server of each cluster sends its model to the cluster's nodes, and those that "
-        "take part send theirs back"
+        "are there send theirs back"
     )
 
     clusters: Mapping[Hashable, Any] | None = None
     local_steps: int = checked(count, 1)
     step_size: float | None = checked(positive, None)
     batch: int | None = checked(count | None, None)
-    participation: float | Mapping[Hashable, float] = checked(PARTICIPATION, 1.0)
+    availability: Any = checked(AVAILABILITY, None)
 
     def __post_init__(self) -> None:
         super().__post_init__()

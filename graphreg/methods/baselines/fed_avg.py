@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ...checks import checked, count, positive
 from ...form import Form
+from ...network import AVAILABILITY
 from ...terms.penalties import Zero
-from ._averaging import PARTICIPATION, AbstractAveraging
+from ._averaging import AbstractAveraging
 from ._servers import server_form
 
 
@@ -38,11 +39,11 @@ class FedAvg(AbstractAveraging):
     batch : int, optional
         Each local step takes so many samples of the node, drawn with replacement, in place of all: L_i is then that of
         the steepest sample, and the iterates keep moving around the limit.
-    participation : float or mapping
-        The probability that a client takes part in a round, for all or by node label, in (0, 1]. The mean is over
-        those that do, with weights p_i / participation_i. Every client hears every model.
+    availability : number, mapping, sampler or Availability, optional
+        Which clients are there, see `Availability`; by default all. The mean is over those that are, with p_i divided
+        by the probability that i is there. Every client hears every model.
 
-    A round sends the model down to every client and up from those that take part.
+    A round sends the model down to every client and up from those that are there.
     """
 
     aim = "the fit of one model to all nodes"
@@ -51,13 +52,13 @@ class FedAvg(AbstractAveraging):
         "between nodes"
     )
     sends = (
-        "nothing across the edges; the server sends its model to every node, and those that take part send theirs back"
+        "nothing across the edges; the server sends its model to every node, and those that are there send theirs back"
     )
 
     local_steps: int = checked(count, 1)
     step_size: float | None = checked(positive, None)
     batch: int | None = checked(count | None, None)
-    participation: float | Mapping[Hashable, float] = checked(PARTICIPATION, 1.0)
+    availability: Any = checked(AVAILABILITY, None)
 
     def target(self, form: Form) -> Form:
         return server_form(form, Zero())

@@ -12,13 +12,13 @@ from ...base.messages import warn
 from ...certificate import Certifier
 from ...checks import Check, checked, count, one_of, positive
 from ...form import Form
-from ...network import LocalView, Streams
+from ...network import AVAILABILITY, LocalView, Presence, Streams, TakesAvailability
 from ...oracles import without_bound, without_gradient
 from ...running import AbstractIteration, Point, Start
 from ...terms import Array
 from ...terms.penalties import Zero
 from ._baseline import AbstractBaseline, AbstractTargetIteration
-from ._servers import ServerTopology, balanced_flows, consensus_within, server_form
+from ._servers import ServerTopology, balanced_flows, clients_there, consensus_within, server_form
 
 SETTLED = 10  # rounds without a change of any assignment, after which the starts are compared
 LONGEST = 500  # rounds, after which they are compared anyway
@@ -46,10 +46,12 @@ class State:
     scale: Array  # L_i as the server knows them, a_i where a step was given, (n,)
     calm: int  # rounds without a change of any assignment
     objectives: Array  # of each start, (rounds of the search, starts)
+    least: Array  # (s, n), min over j of f_i(w_j), as each client sent it last
+    presence: Presence | None
 
 
 @dataclass(frozen=True)
-class IFCA(AbstractBaseline):
+class IFCA(TakesAvailability, AbstractBaseline):
     """Iterative federated clustering (Ghosh, Chung, Yin and Ramchandran, NeurIPS 2020, Algorithm 1).
 
         minimise over the models w_1 ... w_k    sum_i min over j of f_i(w_j)
@@ -77,6 +79,10 @@ class IFCA(AbstractBaseline):
     step_size : float, optional
         eta in units of 1 / sum of the a_i of the members, f_i = a_i F_i as for `FedAvg`. None (default): eta_j = 1 /
         sum of the L_i of the members. Beyond the least 2 a_i / L_i a MethodWarning.
+    availability : number, mapping, sampler or Availability, optional
+        Which clients are there, see `Availability`; by default all. Every client hears the models; one that is away
+        keeps its j_i and its last value of the objective at the server, and the gradients and L_i (or a_i) of those
+        that are there are divided by the probability that they are.
 
     ``start=`` of `solve` is not used. ``solution.gathered`` holds ``cluster``, the model of each node by number (-1 at
     the server), and ``objectives``, those of every start in every round of the search, (rounds, starts).
@@ -88,14 +94,15 @@ class IFCA(AbstractBaseline):
         "drops the edges between nodes"
     )
     sends = (
-        "nothing across the edges; the server sends k models to every node, which sends back a gradient and the "
-        "number of its model; for every start, until the search is over"
+        "nothing across the edges; the server sends k models to every node, which sends back, where it is there, a "
+        "gradient and the number of its model; for every start, until the search is over"
     )
 
     k: int | None = checked(count, None)
     starts: int = checked(count, 10)
     start: Any = checked(one_of("random", "data", "zero") | MODELS, "random")
     step_size: float | None = checked(positive, None)
+    availability: Any = checked(AVAILABILITY, None)
 
     def missing(self, form: Form) -> tuple[str, ...]:
         n, d, out = form.space.n_observed, form.d, list[str]()
@@ -105,7 +112,12 @@ class IFCA(AbstractBaseline):
             out.append(f"IFCA(k={self.k}) has more models than there are nodes ({n})")
         if self.k is not None and not isinstance(self.start, str) and np.shape(self.start)[-2:] != (self.k, d):
             out.append(f"start must end with the shape {(self.k, d)} of all models, got {np.shape(self.start)}")
-        return (*out, *without_gradient(form), *(without_bound(form) if self.step_size is None else ()))
+        out += [*self.unmatched_nodes(form), *without_gradient(form)]
+        return (*out, *(without_bound(form) if self.step_size is None else ()))
+
+    @property
+    def bias(self) -> str:
+        return "" if self.away is None else "availability"
 
     def target(self, form: Form) -> Form:
         return server_form(form, Zero())
@@ -127,35 +139,39 @@ class _Search(AbstractTargetIteration[IFCA]):
             warn(f"the step_size {step} of IFCA is beyond 2/L = {bound:.3g}: its objective may grow")
         models = _broadcast(view, topology, _first_models(self.options, view, topology))
         cluster, objectives = np.zeros((len(models), view.form.n), dtype=np.int64), np.zeros((0, len(models)))
-        return State(view, 0, topology, models, cluster, (L if step is None else share).copy(), 0, objectives)
+        scale, nobody = (L if step is None else share).copy(), self.options.nobody_away(view)
+        return State(view, 0, topology, models, cluster, scale, 0, objectives, np.zeros(cluster.shape), nobody)
 
     def step(self, state: State) -> State:
-        view, topology, gradients = state.view, state.topology, state.view.gradients
+        view, topology, gradients, t = state.view, state.topology, state.view.gradients, state.round + 1
+        present, weight, presence = clients_there(self.options, view, t, state.presence)
         values = [[gradients.value(np.broadcast_to(w_j, view.form.shape)) for w_j in w] for w in state.models]
-        cluster, least = np.argmin(values, axis=1), np.min(values, axis=1)  # j_i = argmin over j of f_i(w_j)
+        cluster = np.where(present, np.argmin(values, axis=1), state.cluster)  # j_i = argmin over j of f_i(w_j)
+        least = np.where(present, np.min(values, axis=1), state.least)
         sent = [np.column_stack([gradients.full(w[j]), j]) for w, j in zip(state.models, cluster, strict=True)]
-        received = view.engine.exchange(np.concatenate(sent, axis=1), topology.up, parameters=False)
-        each = np.split(received[topology.client], len(sent), axis=1)
-        scale = state.scale[topology.client]
-        models = np.stack([self._stepped(w, h, scale) for w, h in zip(state.models, each, strict=True)])
-        models = _broadcast(view, topology, models)
-        new = replace(state, round=state.round + 1, models=models, cluster=cluster)
-        return self._compared(state, new, least) if state.calm < SETTLED else new
+        up = topology.up & present[view.arcs.source]
+        received = view.engine.exchange(np.concatenate(sent, axis=1), up, parameters=False)
+        i = topology.client[present[topology.client]]
+        each = np.split(received[i], len(sent), axis=1)
+        models = [self._stepped(w, h, weight[i], state.scale[i]) for w, h in zip(state.models, each, strict=True)]
+        models = _broadcast(view, topology, np.stack(models))
+        new = replace(state, round=t, models=models, cluster=cluster, least=least, presence=presence)
+        return self._compared(state, new) if state.calm < SETTLED else new
 
-    def _stepped(self, w: Array, received: Array, scale: Array) -> Array:
-        """w_j - eta_j sum over {i : j_i = j} of grad f_i(w_j), from what the clients sent, (c, d + 1)."""
+    def _stepped(self, w: Array, received: Array, weight: Array, scale: Array) -> Array:
+        """w_j - eta_j sum over {i : j_i = j} of grad f_i(w_j), from what the clients sent, (c, d + 1), by weights."""
         j, total = received[:, -1].astype(np.int64), np.zeros(w.shape)
-        np.add.at(total, j, received[:, :-1])
-        mass = np.bincount(j, scale, len(w))
+        np.add.at(total, j, weight * received[:, :-1])
+        mass = np.bincount(j, weight[:, 0] * scale, len(w))
         eta = (1.0 if self.options.step_size is None else self.options.step_size) / np.where(mass > 0, mass, 1.0)
         return w - eta[:, None] * total
 
-    def _compared(self, before: State, new: State, least: Array) -> State:
+    def _compared(self, before: State, new: State) -> State:
         """The search after a round: what it has cost, and whether it is over."""
         view = new.view
         changed = (new.cluster != before.cluster).any(axis=0)
         clients = view.ids < view.n_observed
-        each = np.column_stack([np.where(clients, least, 0.0).T, np.where(clients, changed, 0.0)])
+        each = np.column_stack([np.where(clients, new.least, 0.0).T, np.where(clients, changed, 0.0)])
         total = view.engine.reduce(each, "method")
         calm = new.calm + 1 if total[-1] == 0 and before.round > 0 else 0
         new = replace(new, calm=calm, objectives=np.vstack([new.objectives, total[:-1]]))

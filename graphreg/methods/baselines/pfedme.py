@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -11,13 +12,13 @@ from ...base.clock import check_deadline
 from ...base.messages import unmatched, warn
 from ...checks import checked, count, per, positive
 from ...form import Form
-from ...network import LocalView, Memories, per_node
+from ...network import AVAILABILITY, LocalView, Memories, Presence, TakesAvailability, per_node
 from ...oracles import without_ground_gradient, without_prox
 from ...running import AbstractIteration, Point, Start
 from ...terms import Array
 from ...terms.penalties import SquaredL2
 from ._baseline import AbstractBaseline, AbstractTargetIteration
-from ._servers import ServerTopology, server_form
+from ._servers import ServerTopology, clients_there, server_form
 
 
 @dataclass(frozen=True)
@@ -28,10 +29,11 @@ class State:
     theta: Array  # the personal models, in the rows of the clients
     model: Array  # of each server, in the rows of its clients as well
     memory: Memories
+    presence: Presence | None
 
 
 @dataclass(frozen=True)
-class PFedMe(AbstractBaseline):
+class PFedMe(TakesAvailability, AbstractBaseline):
     """pFedMe (Dinh, Tran and Nguyen, NeurIPS 2020, Algorithm 1).
 
         minimise over w  sum_i F_i(w),     F_i(w) = min over theta of  f_i(theta) + lam_i/2 ||theta - w||^2,
@@ -61,6 +63,9 @@ class PFedMe(AbstractBaseline):
     beta : float
         1 by default. Where ``beta * step_size`` (``beta`` or ``step_size`` alone, with several local steps) is 2 or
         more, a MethodWarning.
+    availability : number, mapping, sampler or Availability, optional
+        Which clients are there, see `Availability`; by default all. Every client hears every w and moves by it, as in
+        the paper; the mean of a round is over those that are there, with lam_i divided by the probability that i is.
     """
 
     aim = "the Moreau envelopes of the nodes' own losses, tied to one server"
@@ -68,18 +73,19 @@ class PFedMe(AbstractBaseline):
         "a pull lam; losses that are smooth or piecewise linear, smooth node penalties; it drops the edges between "
         "nodes"
     )
-    sends = "nothing across the edges; every node sends the server its w_i, and gets back the server's w"
+    sends = "nothing across the edges; every node that is there sends the server its w_i, all get back the server's w"
 
     lam: float | Mapping[Hashable, float] | None = checked(per("node", positive), None)
     local_steps: int = checked(count, 1)
     step_size: float = checked(positive, 1.0)
     beta: float = checked(positive, 1.0)
+    availability: Any = checked(AVAILABILITY, None)
 
     def missing(self, form: Form) -> tuple[str, ...]:
         out = unmatched("lam", self.lam, form.space.index)
         if self.lam is None:
             out.append("the pull of the server on the clients is to be chosen: give PFedMe(lam=...)")
-        return (*out, *without_prox(form), *without_ground_gradient(form))
+        return (*out, *self.unmatched_nodes(form), *without_prox(form), *without_ground_gradient(form))
 
     def target(self, form: Form) -> Form:
         assert self.lam is not None  # or it is missing
@@ -91,7 +97,8 @@ class PFedMe(AbstractBaseline):
 
     @property
     def bias(self) -> str:
-        return "local_steps" if self.local_steps > 1 else ""
+        options = {"local_steps": self.local_steps > 1, "availability": self.away is not None}
+        return " and ".join(name for name, given in options.items() if given)
 
 
 class _Envelopes(AbstractTargetIteration[PFedMe]):
@@ -103,18 +110,20 @@ class _Envelopes(AbstractTargetIteration[PFedMe]):
             warn(f"{what} of PFedMe is {factor:.3g}, beyond its bound 2: it may diverge")
         w = np.zeros(view.form.shape) if start is None else start[0]
         topology = ServerTopology.of(view)
-        return State(view, 0, topology, w, topology.broadcast(view, w), view.memory())
+        nobody = self.options.nobody_away(view)
+        return State(view, 0, topology, w, topology.broadcast(view, w), view.memory(), nobody)
 
     def step(self, state: State) -> State:
         view, topology, lam, beta = state.view, state.topology, state.topology.weight[:, None], self.options.beta
-        theta, w_i, memory = state.theta, state.model, state.memory
+        theta, w_i, memory, t = state.theta, state.model, state.memory, state.round + 1
+        present, weight, presence = clients_there(self.options, view, t, state.presence)
         for _ in range(self.options.local_steps):
             check_deadline()
             theta, memory = _personal(view, lam, theta, w_i, memory)
             w_i = w_i - self.options.step_size * (w_i - theta)
-        received = view.engine.exchange(w_i, topology.up)
-        w = (1.0 - beta) * state.model + beta * topology.means(received, lam, state.model)
-        return replace(state, round=state.round + 1, theta=theta, model=topology.broadcast(view, w), memory=memory)
+        received = view.engine.exchange(w_i, topology.up & present[view.arcs.source])
+        w = (1.0 - beta) * state.model + beta * topology.means(received, lam * weight, state.model, present)
+        return replace(state, round=t, theta=theta, model=topology.broadcast(view, w), memory=memory, presence=presence)
 
     def point(self, state: State) -> Point:
         view = state.view

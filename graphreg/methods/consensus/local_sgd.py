@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from ...base.messages import unknown_labels
-from ...checks import checked, count, inside, per, whole
+from ...checks import checked, count, whole
 from ...form import Form
-from ...network import LocalView, Mixing, mixing_of
+from ...network import AVAILABILITY, LocalView, Mixing, Presence, TakesAvailability, mixing_of
 from ...running import Point, Start
 from ...terms import Array
 from . import _consensus as consensus
 from ._decreasing import STEP, DecreasingStep, Steps, steps_of
 from ._sampling import AbstractConsensusMethod, SampleHistory
-
-NEVER = "a node that never answers is no part of the network: leave it out"
-NONRESPONSE = per("node", inside("[0, 1)", "a probability in [0, 1)").with_remedy(NEVER))
 
 
 @dataclass(frozen=True)
@@ -31,12 +24,12 @@ class State:
     theta: Array
     mixing: Mixing
     steps: Steps
-    silence: Array | None  # each node's probability of no answer, (n,)
+    presence: Presence | None
     seen: SampleHistory
 
 
 @dataclass(frozen=True)
-class LocalSGD(AbstractConsensusMethod):
+class LocalSGD(AbstractConsensusMethod, TakesAvailability):
     """Local SGD with gossip, for a smooth consensus over K nodes. Step t = 0, 1, ...:
 
         theta_k <- theta_k - eta_t K grad f_k(theta_k; samples of the step)        at every node k
@@ -66,9 +59,10 @@ class LocalSGD(AbstractConsensusMethod):
         C: symmetric, rows of sum 1, positive on the edges of the communication graph and 0 off it.
     lazy : bool
         Whether (C + I)/2 takes the place of C.
-    nonresponse : float or {label: float}, optional
-        The probability, in [0, 1), that a node does not answer at a gossip (0 where a mapping has no entry). A pair
-        exchanges where both answer; else its c_ij goes to the diagonals of both, and C stays doubly stochastic.
+    availability : number, mapping, sampler or Availability, optional
+        Which nodes are there at a gossip (t of a sampler is its number), see `Availability`; by default all. A pair
+        exchanges where both are; else its c_ij goes to the diagonals of both, and C stays doubly stochastic. Local
+        steps go on at a node that is away.
     hessian_samples : int, optional
         a(T), over how many of the last steps the Hessians are taken; by default ceil(100 d / (K batch)), since
         K a(T) >= 100 d is what coverage was found to need.
@@ -94,7 +88,7 @@ class LocalSGD(AbstractConsensusMethod):
     With full gradients there is no noise to speak of, hence no ``gradient_mean`` and no ``gradient_covariance``.
     """
 
-    sends = "in every tau-th round the parameters, both ways across every edge both of whose ends answer; else nothing"
+    sends = "in every tau-th round the parameters, both ways across edges both of whose ends are there; else nothing"
 
     step_size: float | DecreasingStep | None = checked(STEP, None)
     tau: int = checked(count, 1)
@@ -103,44 +97,33 @@ class LocalSGD(AbstractConsensusMethod):
     shuffle: bool = True
     mixing: Any = "metropolis"
     lazy: bool = False
-    nonresponse: Any = checked(NONRESPONSE, None)
+    availability: Any = checked(AVAILABILITY, None)
     hessian_samples: int | None = checked(count, None)
     burn_in: int = checked(whole(0), 0)
 
     def missing(self, form: Form) -> tuple[str, ...]:
-        known = self.nonresponse if isinstance(self.nonresponse, Mapping) else {}
-        return (*super().missing(form), *unknown_labels("the nonresponse of LocalSGD", known, form.space.index))
+        return (*super().missing(form), *self.unmatched_nodes(form))
 
     def init(self, view: LocalView, start: Start | None) -> State:
         theta, _ = consensus.start_of(view, start)
         steps = replace(steps_of(view, theta, self.step_size, self.batch), tau=self.tau)
         mixing = mixing_of(view, self.mixing, self.lazy)
-        return State(view, 0, theta, mixing, steps, self._silence(view.form), self.nothing_seen(view, theta))
+        return State(view, 0, theta, mixing, steps, self.nobody_away(view), self.nothing_seen(view, theta))
 
     def step(self, state: State) -> State:
         view, t = state.view, state.round
         G, seen = self.sampled_gradients(state)
-        theta = state.theta - state.steps.at(t) * view.n_nodes * G
+        theta, presence = state.theta - state.steps.at(t) * view.n_nodes * G, state.presence
         if (t + 1) % self.tau == 0:
-            theta = self._gossip(state, theta)
-        return replace(state, round=t + 1, theta=theta, seen=seen)
+            theta, presence = self._gossip(state, theta)
+        return replace(state, round=t + 1, theta=theta, seen=seen, presence=presence)
 
     def point(self, state: State) -> Point:
         return state.theta, None, None
 
-    def _gossip(self, state: State, theta: Array) -> Array:
-        """One exchange with the neighbours that answer. Both ends know who does: the coins are the nodes' own."""
-        view, answers, along = state.view, None, None
-        if state.silence is not None:
-            coin = view.streams("availability").uniform(state.round // self.tau, 1)[:, 0]
-            answers = coin >= state.silence
-            view.engine.away(~answers)
-            along = answers[view.arcs.source] & answers[view.arcs.target]
-        return state.mixing.apply(view.form, view.engine.exchange(theta, along), answers)
-
-    def _silence(self, form: Form) -> Array | None:
-        silence = self.nonresponse
-        if silence is None:
-            return None
-        known: Any = silence if isinstance(silence, Mapping) else dict.fromkeys(form.labels, silence)
-        return np.array([float(known.get(label, 0.0)) for label in form.labels])
+    def _gossip(self, state: State, theta: Array) -> tuple[Array, Presence | None]:
+        """One exchange with the neighbours that are there. Both ends know who is: the coins are the nodes' own."""
+        view, present, along, presence = state.view, None, None, state.presence
+        if self.away is not None and presence is not None:
+            present, along, presence = self.away.attend(view, (state.round + 1) // self.tau, presence)
+        return state.mixing.apply(view.form, view.engine.exchange(theta, along), present), presence

@@ -10,7 +10,7 @@ from ...base.messages import unmatched
 from ...checks import among, checked, count, one_of, positive, several
 from ...errors import MethodError
 from ...form import Form
-from ...network import Availability, LocalView
+from ...network import AVAILABILITY, LocalView, TakesAvailability
 from ...oracles import unbounded, without_gradient
 from ...running import AbstractIteration, Point, Start
 from ..tolerance import Swap, ToleratesLostMessages
@@ -29,7 +29,7 @@ PRINTED = {
 
 
 @dataclass(frozen=True)
-class FedADMM(AbstractIteration, ToleratesLostMessages):
+class FedADMM(AbstractIteration, ToleratesLostMessages, TakesAvailability):
     """Fed-ADMM, the decentralised stochastic ADMM of graph-fused M-estimation (Algorithms 1 and 2).
 
     Each edge e = (i, j) has a copy of the parameters of both ends, beta_ij = theta_i and beta_ji = theta_j, with
@@ -62,17 +62,18 @@ class FedADMM(AbstractIteration, ToleratesLostMessages):
     (``step_size=lambda t: kappa / t``) explodes in its first rounds, and the proof is of the step eta~ = kappa/t of
     (20). The mean squared error is O(1/T).
 
-    **Nodes that are away** (see `Availability`) send and receive nothing. ``dropout="freeze"``: their parameters stay,
-    and an edge is updated in the rounds in which both its ends are there. No weights and no probabilities are needed,
-    the fixed points are the same, and full gradients keep their linear convergence. ``dropout="ipw"``, (21a) and (21b):
-    the gradient counts 1/p_i while a node is there, the rest of (17) in every round. No server is needed, since
-    neighbours act for a node that is away: each end of an edge has a version of it, which it moves in every round, with
-    the theta_j+ that j sends where both are there. Where not, i finds it by (21b) if j has no other edges; so in a star
-    or a hierarchy a middle that is always there does what the server of Algorithm 2 does, step by step. For other j it
-    would take the copies of j's other edges, and i goes on with the theta_j that it last heard: with records of those
-    copies, the paper's remark, the mean squared error was 1.2 to 3.4 times that on the server, since records stand
-    still and pull on and on; so it is 0.9 to 2.2 times. Ends that meet again take the version of the one that was there
-    more often, and a node without other edges its parameters; this message, and theta+, are all that is sent.
+    **Nodes that are away** (see `Availability`) send and receive nothing. ``while_away="freeze"``: their parameters
+    stay, and an edge is updated in the rounds in which both its ends are there. No weights and no probabilities are
+    needed, the fixed points are the same, and full gradients keep their linear convergence. ``while_away="ipw"``, (21a)
+    and (21b): the gradient counts 1/p_i while a node is there, the rest of (17) in every round. No server is needed,
+    since neighbours act for a node that is away: each end of an edge has a version of it, which it moves in every
+    round, with the theta_j+ that j sends where both are there. Where not, i finds it by (21b) if j has no other edges;
+    so in a star or a hierarchy a middle that is always there does what the server of Algorithm 2 does, step by step.
+    For other j it would take the copies of j's other edges, and i goes on with the theta_j that it last heard: with
+    records of those copies, the paper's remark, the mean squared error was 1.2 to 3.4 times that on the server, since
+    records stand still and pull on and on; so it is 0.9 to 2.2 times. Ends that meet again take the version of the one
+    that was there more often, and a node without other edges its parameters; this message, and theta+, are all that is
+    sent.
     In the step L_i is L_i / p_i; the mean squared error is O(1/T).
 
     Parameters
@@ -92,8 +93,8 @@ class FedADMM(AbstractIteration, ToleratesLostMessages):
         mean of the last rounds, at least half and at most three quarters of them (`SuffixMean`). By default "suffix"
         with batches and inverse-probability weights, else "last".
     availability : number, mapping, sampler or Availability, optional
-        Which nodes are there; by default all.
-    dropout : {"freeze", "ipw"}
+        Which nodes are there, see `Availability`; by default all.
+    while_away : {"freeze", "ipw"}
         What a node does in the rounds in which it is away.
     as_printed : {"(17)", "kappa/t"}, or both
         What is to be as the paper prints it; by default nothing. "(17)": g_i is the gradient of |V| f_i, since (17)
@@ -113,8 +114,8 @@ class FedADMM(AbstractIteration, ToleratesLostMessages):
     kappa: float | None = checked(positive, None)
     batch: int | None = checked(count | None, None)
     average: str | None = checked(one_of("last", "printed", "suffix"), None)
-    availability: Any = None
-    dropout: str = checked(one_of("freeze", "ipw"), "freeze")
+    availability: Any = checked(AVAILABILITY, None)
+    while_away: str = checked(one_of("freeze", "ipw"), "freeze")
     as_printed: str | tuple[str, ...] = checked(among(*PRINTED), ())
 
     def __post_init__(self) -> None:
@@ -124,20 +125,14 @@ class FedADMM(AbstractIteration, ToleratesLostMessages):
             raise MethodError("FedADMM takes a step_size, or as_printed='kappa/t', which is one, and not both")
         if self.step_size is not None and self.kappa is not None:
             raise MethodError("FedADMM takes a step_size or a kappa, of which the step follows, and not both")
-        _ = self.away  # raises where it is wrong
 
     # ---- which algorithm it is -------------------------------------------------------------------------------------
-    @cached_property
-    def away(self) -> Availability | None:
-        """The nodes that are there; None: all, always."""
-        return Availability.of(self.availability)
-
     @cached_property
     def algorithm(self) -> Algorithm1 | Algorithm2:
         """Algorithm 2 where gradients count 1/p_i, else Algorithm 1."""
         whole, steep = ("(17)" in self.as_printed), ("kappa/t" in self.as_printed)
         descent = StepOptions(self.rho, self.step_size, self.kappa, self.batch, self.batch is not None, whole, steep)
-        if self.away is None or self.dropout == "freeze":
+        if self.away is None or self.while_away == "freeze":
             return Algorithm1(descent, self.away)
         return Algorithm2(replace(descent, noisy=True), self.away)
 
@@ -149,8 +144,7 @@ class FedADMM(AbstractIteration, ToleratesLostMessages):
         if self.batch is not None and self.step_size is None and "kappa/t" not in self.as_printed:
             remedy = "leave batch out, or give a step_size"
             out += [f"the curvature of {name} has no bound: {remedy}" for name in unbounded(form)]
-        out += unmatched("step_size", self.step_size, form.space.index)
-        return (*out, *(() if self.away is None else self.away.missing(form)))
+        return (*out, *unmatched("step_size", self.step_size, form.space.index), *self.unmatched_nodes(form))
 
     # ---- a run -----------------------------------------------------------------------------------------------------
     def init(self, view: LocalView, start: Start | None) -> State1[Any] | State2:
