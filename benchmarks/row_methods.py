@@ -83,7 +83,7 @@ def graph_trend(n: int, order: int) -> Case:
 
 
 def lengths(image: Any) -> Any:
-    """The differences down and to the right of each pixel, (2, m m), 0 at the last ones, which `cvxpy.tv` leaves out."""
+    """The differences down and to the right of each pixel, (2, m m), 0 at the last, which `cvxpy.tv` leaves out."""
     down = cp.vstack([cp.diff(image, axis=0), np.zeros((1, image.shape[1]))])
     right = cp.hstack([cp.diff(image, axis=1), np.zeros((image.shape[0], 1))])
     return cp.vstack([cp.vec(each, "C")[None, :] for each in (down, right)])

@@ -104,9 +104,6 @@ class InfeasibleError(SolveError):
     """No point satisfies all constraints; the message names rows that exclude each other."""
 
 
-UnboundedError = InfeasibleError  # its former name
-
-
 class FailedError(SolveError):
     """The solver or method broke down: non-finite iterates, or no answer at all."""
 
