@@ -73,10 +73,11 @@ therefore at least as accurate as it is drawn; in the grey zone nothing can be t
 
 For each solver the fastest of its settings that gets there; where none does, its most accurate ("ratio > ..."). For
 graphreg the accuracy has to be *certified*, and certificates are in its time; the others are judged by the lower bound
-that graphreg found. "ratio" is to `solve()`, the default method; "checks" the share of a method's time that went into
-screens, certificates and polishes. Problems are built outside of these times (CVXPY's compilation is inside: it is part
-of `solve`; so is the set-up of solvers that are given matrices). A solver that takes less than ten seconds is run twice
-in its process, and the second time counts: "first s" is the first, in which kernels may have been compiled.
+that graphreg found. "ratio" is to `solve()`, the default method, whose own methods stand in the first table; "checks"
+is the share of its time that went into screens, certificates and polishes. Problems are built outside of these times
+(CVXPY's compilation is inside: it is part of `solve`; so is the set-up of solvers that are given matrices). A solver
+that takes less than ten seconds is run twice in its process, and the second time counts: "first s" is the first, in
+which kernels may have been compiled.
 
 {table}
 
@@ -135,13 +136,13 @@ def write_docs(
         "exponents": _markdown(SWEPT, exponent_rows(sweeps)),
         "workloads": _markdown(("workload", "what"), [_described(name) for name in here]),
         "target": TARGET,
-        "table": _markdown(SHOWN, [tuple(row[k] for k in COLUMNS) for row in body]),
+        "table": _markdown(SHOWN, [tuple(row[k] for k in COLUMNS) for row in body if _beside(row[1])]),
         "machine": machine(),
         "packages": packages(),
         "memory": Limits.memory,
         "seconds": Limits.seconds,
         "repeats": _repeats(runs),
-        "absent": _absent(runs, here) or "nothing that takes part",
+        "absent": _absent(runs, here),
     }
     folder.mkdir(parents=True, exist_ok=True)
     rivals = {run.workload for run in runs if not run.solver.startswith(PREFIX) and run.solver != REFERENCE.name}
@@ -158,14 +159,16 @@ def _repeats(runs: Sequence[Run]) -> str:
     return "Every setting was run once" if most == 1 else f"Medians of up to {most} repeats, solvers taken in turn"
 
 
+def _beside(solver: str) -> bool:
+    """Whether a row is one of the last table: rivals, and what `solve()` takes."""
+    return not solver.startswith(PREFIX) or solver == f"{PREFIX}solve()"
+
+
 def _absent(runs: Sequence[Run], workloads: Sequence[str]) -> str:
-    """The solvers that take part, but were not run."""
+    """How many solvers take part, but were not run."""
     ran = {(run.workload, run.solver) for run in runs}
-    missing = {
-        solver.name: [name for name in workloads if (name, solver.name) not in ran and solver.applies(tiny(name))]
-        for solver in SOLVERS.values()
-    }
-    return "; ".join(f"{solver} on {', '.join(names)}" for solver, names in missing.items() if names)
+    part = {(name, solver.name) for solver in SOLVERS.values() for name in workloads if solver.applies(tiny(name))}
+    return f"{len(part - ran)} of {len(part)} pairs of a solver and a workload"
 
 
 def _described(name: str) -> tuple[str, ...]:

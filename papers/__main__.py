@@ -15,7 +15,7 @@ from graphreg.errors import GraphregError
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
-FOUND = "docs/papers-results.md"
+FOUND = "papers/results.md"
 WORTH_SAYING, BETWEEN = 60.0, 60.0  # seconds left, and seconds between two times that they are said
 WIDTH = 100  # columns
 DONE, USAGE, UNEXPECTED, UNDRAWN, INTERRUPTED = 0, 2, 6, 7, 130  # exit codes, those of ``graphreg`` where it has them

@@ -61,8 +61,8 @@ def table_of_terms(kind):
 
 
 def table_of_methods():
-    rows = "".join(f"| {call(type(m), OPTIONS)} | {summary(type(m))} | {m.needs} |\n" for m in gr.methods.METHODS)
-    return f"| method | what it is | needs |\n|---|---|---|\n{rows}"
+    rows = "".join(f"| {call(type(m), OPTIONS)} | {summary(type(m))} |\n" for m in gr.methods.METHODS)
+    return f"| method | what it is |\n|---|---|\n{rows}"
 
 
 def table_of_messages():

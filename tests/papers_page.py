@@ -1,4 +1,4 @@
-"""The page with what a run of the papers' claims found: docs/papers-results.md, from a folder of results.
+"""The page with what a run of the papers' claims found: papers/results.md, from a folder of results.
 
 ``python -m papers run`` computes the claims; ``python tests/papers_page.py [FOLDER]`` writes the page from the folder.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 import papers
 from graphreg.cli.results import versions
 
-PAGE = next(folder for folder in Path(__file__).resolve().parents if (folder / "docs").exists()) / "docs"
+PAGE = next(folder for folder in Path(__file__).resolve().parents if (folder / "docs").exists()) / "papers"
 NAMED = ("graphreg", "python", "numpy", "scipy", "cvxpy", "clarabel")
 LACKING = "data or a package (torch) that it needs were not there"
 HEAD = """# The papers: what a run found
@@ -22,7 +22,7 @@ This page is written by `python tests/papers_page.py` from the results of `pytho
 at the scale "quick" on {day} ({versions}).
 Verdicts follow from the numbers; nobody sets them. All numbers are in the report of a run of your own:
 `python -m papers run`, some minutes, then `python -m papers report --html papers.html`. What the verdicts mean is in
-[the papers, re-computed](papers.md).
+[the papers, re-computed](../docs/papers.md).
 
 {summary}.
 """
@@ -61,7 +61,7 @@ def main() -> None:
     newest = max(path.stat().st_mtime for path in folder.rglob("result-*.json"))
     day = datetime.fromtimestamp(newest, UTC).date().isoformat()
     text = page(papers.known(folder, data), day, data is not None)
-    (PAGE / "papers-results.md").write_text(text, encoding="utf-8")
+    (PAGE / "results.md").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

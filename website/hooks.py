@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
 FORMULA = re.compile(r'<(span|div) class="arithmatex">(.*?)</\1>', re.S)
 CELL = re.compile(r"<td[ >].*?</td>", re.S)
-OUTSIDE = re.compile(r"\[([^\]]*)\]\((?:\.\./)+(examples|benchmarks)(?:/([\w./-]*))?\)")
+OUTSIDE = re.compile(r"\[([^\]]*)\]\((?:\.\./)+(examples|benchmarks|papers)(?:/([\w./-]*))?\)")
 
 REFERENCE: dict[str, tuple[str, list[str]]] = {
     "problem": (
@@ -62,6 +62,11 @@ REFERENCE: dict[str, tuple[str, list[str]]] = {
 KINDS = {"losses": "loss", "penalties": "penalty", "methods": "method"}
 ROOMS = ("theory", "inference", "plots", "testing", "datasets", "sklearn", "neural", "errors")
 
+
+# What a page counts for in a search, by the part of the navigation that it stands in: first come the pages for users,
+# last the names of the reference, which are found by their titles all the same.
+FOR_USERS, ELSE = 8.0, 0.02
+BOOSTS = {"Details": 1.0, "For developers": 0.1}
 
 # By this script the search works in pages that are opened from the disk.
 ELSEWHERE, WORKER = "https://unpkg.com/iframe-worker/shim", "assets/iframe-worker.js"
@@ -144,16 +149,26 @@ def on_post_page(output: str, page: Any, config: Any) -> str:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Links out of docs/ lead to the pages of the examples; what has no page is a name."""
+    """Links out of docs/ lead to the pages of the examples, and what has no page is a name. The page is told what it
+    counts for in a search."""
+    page.meta["search"] = {"boost": boost(page)}
     up = "../" * page.file.src_uri.count("/")
 
     def linked(found: re.Match[str]) -> str:
         text, folder, rest = found.group(1), found.group(2), found.group(3) or ""
         if folder == "examples":
             return f"[{text}]({up}examples/{Path(rest).stem or 'index'}.md)"
-        return f"`{folder}/{rest}`"
+        name = f"`{folder}/{rest}`"
+        return name if text in name else f"{text} ({name})"
 
     return OUTSIDE.sub(linked, markdown)
+
+
+def boost(page: Any) -> float:
+    """What a page counts for in a search."""
+    in_nav = page.next_page is not None or page.previous_page is not None
+    section = str(page.ancestors[-1].title) if page.ancestors else ""
+    return BOOSTS.get(section, ELSE) if section or not in_nav else FOR_USERS
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:

@@ -24,7 +24,7 @@ import graphreg as gr
 from graphreg.plots import plot_bounds, plot_graph
 
 HERE = Path(__file__).resolve().parent
-PAGES = ("say-the-model", "pictures", "paths", "cross-validation", "certificates")
+PAGES = ("say-the-model", "pictures", "strengths", "certificates")
 CODE, PICTURE = r"^```python[ \t]*\n(?P<body>.*?)^```[ \t]*$", r"!\[[^\]]*\]\(images/(?P<name>[\w-]+)\.png\)"
 BLOCK = re.compile(f"{CODE}|{PICTURE}", re.M | re.S)
 DPI, WIDE_DPI = 120, 150

@@ -30,7 +30,7 @@ A first round:
 Exit codes:
 {exits.table()}
 
-The keys of model files are in docs/command-line.md."""
+The keys of model files are in docs/model-files.md."""
 
 
 Command = Callable[..., int | None]  # the exit code, or nothing where all is done

@@ -1,4 +1,4 @@
-"""Model files: a problem, its data and how to solve it, written in TOML. See docs/command-line.md for the keys."""
+"""Model files: a problem, its data and how to solve it, written in TOML. See docs/model-files.md for the keys."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def read_model(
     Parameters
     ----------
     path : path
-        A TOML file; docs/command-line.md lists its keys.
+        A TOML file; docs/model-files.md lists its keys.
     data : path, optional
         The folder in which the tables lie; by default the folder of the model file.
     sites : sequence of str, optional

@@ -1,4 +1,5 @@
-"""docs/command-line.md does what it says: its model files are read and solved, and it speaks of every key."""
+"""docs/command-line.md and docs/model-files.md do what they say: their model files are read and solved, and they speak
+of every key."""
 
 from __future__ import annotations
 
@@ -18,19 +19,20 @@ from graphreg.cli.exits import EXITS
 from graphreg.errors import GraphregError
 from graphreg.model_file.schema import TABLES
 
-PAGE = DOCS / "command-line.md"
-FENCE = re.compile(r"^```(?P<language>\w+)[ \t]*(?P<word>[^\n]*)\n(?P<body>.*?)^```$", re.M | re.S)
+PAGES = [DOCS / "command-line.md", DOCS / "model-files.md"]
+TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+FENCE = re.compile(r'^```(?P<language>\w+)(?: title="(?P<word>[^"]+)")?\n(?P<body>.*?)^```$', re.M | re.S)
 
 
 @dataclass(frozen=True)
 class Block:
     language: str
-    word: str  # after the language: a file name, or "refused"
+    word: str  # the title: a file name, or "refused"
     body: str
 
 
 def blocks():
-    return [Block(b["language"], b["word"], b["body"]) for b in FENCE.finditer(PAGE.read_text(encoding="utf-8"))]
+    return [Block(b["language"], b["word"] or "", b["body"]) for b in FENCE.finditer(TEXT)]
 
 
 BLOCKS = blocks()
@@ -73,17 +75,15 @@ def test_errors_are_as_printed(folder, changes, message):
 
 
 def test_every_key_is_explained():
-    text = PAGE.read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (`.*?) \|", text, re.M)
+    rows = re.findall(r"^\| (`.*?) \|", TEXT, re.M)
     explained = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
     keys = {field.name for kind in TABLES.values() for field in fields(kind)}
-    assert keys <= explained, f"docs/command-line.md does not explain {sorted(keys - explained)}"
+    assert keys <= explained, f"docs/model-files.md does not explain {sorted(keys - explained)}"
 
 
 def test_files_exit_codes_and_commands_are_those_of_the_program(folder):
-    text = PAGE.read_text(encoding="utf-8")
-    assert all(f"| `{name}` |" in text for name in _folder.NAMES)
-    assert all(re.search(rf"^\| {code} \|", text, re.M) for code in EXITS)
+    assert all(f"| `{name}` |" in TEXT for name in _folder.NAMES)
+    assert all(re.search(rf"^\| {code} \|", TEXT, re.M) for code in EXITS)
     lines = [line for block in BLOCKS if block.language == "console" for line in block.body.splitlines()]
     used = {line.split()[2] for line in lines if line.startswith("$ graphreg ")}
     assert used == {name for name, each in main.commands.items() if not each.hidden}

@@ -17,11 +17,20 @@ from graphreg.base.declaring import is_private
 from graphreg.methods import METHODS
 from graphreg.testing import check_method
 
-RUN_BY_OTHERS = ("command-line",)  # tests/house/test_command_line_docs.py
+RUN_BY_OTHERS = ("command-line", "model-files")  # tests/house/test_command_line_docs.py
 NEEDS = {"networks": "torch"}  # modules that are not installed everywhere
 # Pages that take seconds; the functions that they show have tests of their own, and `make tutorials` runs them too.
 SLOW = (
-    *("adding-a-loss", "auditing", "from-scikit-learn", "pictures", "printed-variants", "reports", "tour"),
+    *(
+        "adding-a-loss",
+        "auditing",
+        "from-scikit-learn",
+        "own-terms",
+        "pictures",
+        "printed-variants",
+        "reports",
+        "teach",
+    ),
     *("counties", "federated", "verify-an-algorithm"),  # tutorials
 )
 PAGES = sorted(page.stem for page in DOCS.glob("*.md") if "```python" in page.read_text(encoding="utf-8"))

@@ -33,7 +33,7 @@ def test_no_cell_ends_in_braces_that_would_be_taken_for_attributes():
 
 def test_pages_take_the_script_of_their_search_from_the_site(hooks):
     class Page:
-        url = "tutorials/first-fit.html"
+        url = "tutorials/duality.html"
 
     made = hooks.on_post_page(f'<script src="{hooks.ELSEWHERE}"></script>', Page, None)
     assert made == '<script src="../assets/iframe-worker.js"></script>'

@@ -36,9 +36,7 @@ def test_claims_are_listed_without_being_computed(out):
     assert max(map(len, text.splitlines())) <= 100
     assert "not run" in text
     assert "2 claims" in text
-    assert text.endswith(
-        "`python -m papers run` computes what is not run; what a run found is in docs/papers-results.md\n"
-    )
+    assert text.endswith("`python -m papers run` computes what is not run; what a run found is in papers/results.md\n")
 
 
 def test_a_run_its_list_and_its_report(out, tmp_path, pyplot):

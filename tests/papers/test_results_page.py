@@ -8,7 +8,7 @@ import papers
 
 
 def test_the_page_has_the_expected_verdict_of_every_claim():
-    text = (PAGE / "papers-results.md").read_text(encoding="utf-8")
+    text = (PAGE / "results.md").read_text(encoding="utf-8")
     rows = [[cell.strip() for cell in line.split(" | ")] for line in text.splitlines() if line.startswith("| ")]
     found = {row[0].removeprefix("| ").replace("\\", ""): row[2] for row in rows if row[0] != "| claim"}
     assert list(found) == [each.id for paper in papers.titles() for each in papers.chosen(paper).values()]

@@ -124,5 +124,5 @@ def warn_of_border(share: float, n: int) -> None:
         warn(
             f"a part works with {share:.1f} nodes of others for each of its own, and every round sends as many rows: "
             "more processes are hardly faster on this graph. Fewer of them send less, and so do sites that follow the "
-            "clusters of the graph; see docs/clusters.md"
+            "clusters of the graph; see docs/parts.md"
         )
