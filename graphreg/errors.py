@@ -109,8 +109,8 @@ class UnattainedError(SolveError):
     """The infimum exists but no point attains it (separable logistic data without a ridge, and its kin)."""
 
 
-class UnboundedError(SolveError):
-    """The objective has no lower bound, or no feasible point."""
+class InfeasibleError(SolveError):
+    """No point satisfies all constraints; the message names rows that exclude each other."""
 
 
 class FailedError(SolveError):

@@ -19,11 +19,11 @@ from .errors import (
     CheckpointError,
     FailedError,
     GraphError,
+    InfeasibleError,
     MethodError,
     ModelError,
     SolveError,
     UnattainedError,
-    UnboundedError,
 )
 from .form import Form, build, notation
 from .inputs import Labels
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 RAISES: dict[str, type[SolveError]] = {
     "unattained": UnattainedError,
-    "unbounded": UnboundedError,
+    "infeasible": InfeasibleError,
     "failed": FailedError,
 }
 ARGUMENTS = {  # what those of `Problem.solve` may be
@@ -199,7 +199,7 @@ class Problem(ShownFormula):
             would send. ``gr.Actors()`` makes every node an actor that sends them, ``gr.Parts(4)`` deals the nodes out
             to four parts, and ``gr.MPI()`` to the processes of an MPI job.
         on_failure : {"raise", "return"}
-            What to do where the status is unattained, unbounded or failed.
+            What to do where the status is unattained, infeasible or failed.
 
         Returns
         -------

@@ -328,7 +328,8 @@ def compare(  # noqa: PLR0913
     allowed = Allowed(gap, rounds, seconds, drawn, look)
     chosen, always_there = (chosen, None) if availability is None else _with_availability(chosen, availability)
     exact = next((name for name, method in chosen.items() if isinstance(method, Exact)), None)
-    found, sent = _runs(problem, chosen, exact, allowed, progress)
+    with allowing(memory):
+        found, sent = _runs(problem, chosen, exact, allowed, progress)
     entries = {name: found[name] for name in chosen if name in found}
     reference, bound = _reference(exact, found, allowed.reached)
     not_run = tuple(name for name in chosen if name not in found)
@@ -347,7 +348,7 @@ def _runs(
     found: dict[str | None, Solution | NoRun] = {}
     sent: dict[str, Sent] = {}
     bar = progress_bar(progress, total=len(order), desc="comparing", unit=" methods")
-    with allowing(memory), bar as show:
+    with bar as show:
         for k, name in enumerate(order):
             show(int(k > 0), name or "reference")
             method = Exact() if name is None else chosen[name]

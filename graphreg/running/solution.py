@@ -44,7 +44,7 @@ class Solution(Shown):
     certificate : Certificate
         Bounds on both sides of the optimum, or the word that there is none.
     status : str
-        One of certified, budget, interrupted, no_certificate, unattained, unbounded, failed.
+        One of certified, budget, interrupted, no_certificate, unattained, infeasible, failed.
     message : str
         The cause and, where something is left to do, the remedy.
     method : str

@@ -281,7 +281,7 @@ def path(  # noqa: PLR0913
         points), at the end and at Ctrl-C. Where it exists the same call goes on from it, and ends with the same bits
         (with `Exact` to its solver's accuracy, which keeps a memory of its own).
     on_failure : {"raise", "return"}
-        What to do at a strength whose status is unattained, unbounded or failed.
+        What to do at a strength whose status is unattained, infeasible or failed.
 
     Returns
     -------
