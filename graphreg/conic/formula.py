@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from ..certificate import DUST, EPS, MORE, Pair, RefusedError, down, need, upwards
 from ..terms import Array
 from . import programme, verify
-from .affine import Map, NotFollowedError, follow, words
+from .affine import Map, NotFollowedError, follow, units, words
 from .atoms import exactly_stored
 from .canonical import Canonical
 from .certificate import PROVED
@@ -269,7 +269,7 @@ def _columns(stored: Canonical) -> Callable[[Any], Map | None]:
             place = all_.ravel()
         elif own.size != e.size:
             raise NotFollowedError(words(e))
-        return Map(e.shape, np.arange(e.size), columns[own.id] + place, np.ones(e.size), np.zeros(e.size))
+        return units(e.shape, columns[own.id] + place)
 
     return leaf
 
