@@ -144,7 +144,7 @@ def test_one_vector_shows_the_kink_of_a_norm_of_sizes(monkeypatch):
 
 def test_the_pooled_optimum_of_many_coordinates_is_weighed():
     given = problem(d=300)
-    with gate.allowing(1e6), pytest.raises(MemoryError, match="on the pooled problem would take about 0.014 GB"):
+    with gate.allowing(1e6), pytest.raises(MemoryError, match=r"on the pooled problem would take about 0\.014 GB"):
         gr.strength_max(given)
 
 
