@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -22,6 +22,7 @@ from .verify import Reached
 
 TIGHT = 1e-6  # of the largest slack
 NAMED = 3  # constraints or variables in a message
+SEEN = 1e-6  # of the largest multiplier: smaller ones are no reason
 HELP = (None, 1e-5, 1e-3)  # tolerances of further solves, whose answers are ever further inside the cones
 
 
@@ -274,6 +275,11 @@ def _message(stored: Canonical, known: Known) -> str:
             f"drop one of the equalities of {named(known.row)}: as stored they contradict each other, or others, by "
             f"{known.excess:.1e}, so that no point meets all of them exactly"
         )
+    if known.status == "infeasible" and "contradiction" in known.evidence:
+        return f"no point meets {_with_weight(known.evidence['contradiction'], named)} together: relax one"
+    if known.status == "unbounded" and "descent" in known.evidence:
+        falling = _with_weight(known.evidence["descent"], stored.variable, len(p.q))
+        return f"the objective falls without end along {falling}: bound it, or add what grows there"
     if known.status:
         return ""
     parts = list[str]()
@@ -292,7 +298,16 @@ def _message(stored: Canonical, known: Known) -> str:
     return "; ".join(parts)
 
 
+def _with_weight(found: Reached, name: Callable[[int], str], most: int | None = None) -> str:
+    """What an exact solution has more than its radius of."""
+    y = np.abs(found.pair().size()[:most])
+    return _some(name(k) for k in np.flatnonzero(y > SEEN * y.max(initial=0.0)).tolist())
+
+
 def _some(names: Iterable[str]) -> str:
     """The first few of some names, each once."""
     each = list(dict.fromkeys(names))
+    each = [
+        name for name in each if name.startswith("`")
+    ] or each  # what CVXPY added says nothing beside what is the user's
     return ", ".join(each[:NAMED]) + (", ..." if len(each) > NAMED else "")

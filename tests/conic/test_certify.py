@@ -154,6 +154,17 @@ def test_linear_terms_that_should_cancel_are_named(rounded_by, tmp_path):
     assert gr.certify(cp.Problem(cp.Minimize(value), [cp.abs(x) <= 5])).status == "certified"
 
 
+def test_what_excludes_each_other_and_what_falls_is_named():
+    x, y = cp.Variable(8, name="x"), cp.Variable(name="y")
+    cap, free = (x <= 0.1).set_label("cap"), (y <= 3).set_label("free")
+    found = gr.certify(cp.Problem(cp.Minimize(y), [(cp.sum(x) == 1).set_label("budget"), cap, free, y >= 0]))
+    assert found.status == "infeasible"
+    assert "no point meets `budget`, `cap` together" in str(found)
+    falls = gr.certify(cp.Problem(cp.Minimize(y + cp.norm(x)), [y <= 3, x >= 0]))
+    assert falls.status == "unbounded"
+    assert "falls without end along `y`" in falls.message
+
+
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 def test_one_side_and_what_is_in_the_way():
     x = cp.Variable(2, name="x")

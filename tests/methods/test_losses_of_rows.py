@@ -267,7 +267,10 @@ REFUSED = {
     f"has {T} rows of 1 number, and y is of 3 with 1": lambda: gr.Problem(gr.SquaredLoss(BLUR @ w, SEEN[:3]) + rough),
     "delta=...) must be a positive": lambda: gr.HuberLoss(BLUR @ w, SEEN, -1.0),
     "takes targets coded {0, 1}": lambda: gr.LogisticLoss(BLUR @ w, SEEN),
-    "takes numeric targets, got 'x'": lambda: gr.SquaredLoss(BLUR @ w, ["x"] * T),
+    "takes numeric targets, got 'x' in row 0": lambda: gr.SquaredLoss(BLUR @ w, ["x"] * T),
+    "takes numeric targets, got '<0.1' in row 2": lambda: gr.SquaredLoss(
+        BLUR @ w, ["1", "2.5", "<0.1"] + ["3"] * (T - 3)
+    ),
     "the target 'y' is 1.78e+200 in the row 0: its square overflows": lambda: gr.Problem(
         gr.SquaredLoss(BLUR @ w, np.r_[1.78e200, SEEN[1:]]) + rough
     ),

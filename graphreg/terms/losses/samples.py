@@ -94,9 +94,19 @@ def _check_numbers(target: Array, wanted: str, remedy: str = "; make them number
     """Text (of digits, too), dates and other objects are refused."""
     if target.dtype.kind in "biuf":
         return
-    for value in np.ravel(target):
-        if target.dtype.kind != "O" or not (is_number(value) or is_switch(value)):
-            raise DataError(f"{wanted}, got {shown(value)}{remedy}")
+    values = np.ravel(target).tolist()
+    wrong = [k for k, x in enumerate(values) if target.dtype.kind != "O" or not (is_number(x) or is_switch(x))]
+    if wrong:  # one odd cell makes a whole column text: that is the one to be named
+        k = next((k for k in wrong if not _reads_as_number(values[k])), wrong[0])
+        raise DataError(f"{wanted}, got {shown(values[k])} in row {k}{remedy}")
+
+
+def _reads_as_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 # ---- the samples of a loss -------------------------------------------------------------------------------------------
