@@ -39,7 +39,7 @@ KERNEL = Path("graphreg/certificate/kernel")
 CONIC = Path("graphreg/conic/verify.py")
 TERMS = Path("graphreg/terms")
 BOUNDS = {  # files with bounds of a loss or a penalty over boxes, and which tests are of these
-    TERMS / "bounds.py": "losses or penalties",
+    TERMS / "bounds.py": "alone or coordinate or Squared or Hinge or lines",
     TERMS / "losses/loss.py": "alone",
     TERMS / "losses/base.py": "Squared or Mean or Quantile or Hinge",
     **{TERMS / f"losses/{kind}.py": kind for kind in ("hinge", "huber", "logistic", "multinomial", "poisson")},

@@ -16,6 +16,7 @@ import pytest
 from law_cases import CLASSES, LOSSES, NUMBERS, PENALTIES, samples
 
 from graphreg.base.declaring import in_library
+from graphreg.terms.bounds import ULP, largest_around
 from graphreg.terms.losses import AbstractLoss
 from graphreg.terms.losses.epsilon_insensitive import SquaredEpsilonInsensitiveLoss
 from graphreg.terms.losses.expectile import ExpectileLoss
@@ -91,10 +92,15 @@ def huber(length, delta):
     return length * length / 2 if length <= delta else delta * (length - delta / 2)
 
 
+def log_of_one_and(x):
+    """log(1 + x); where the sum has no digits of x, by its series."""
+    return (1 + x).ln() if x > Decimal("1e-30") else x - x * x / 2
+
+
 def log_sum(r, y):
     """log sum exp(x_j) - x_own over the classes that are there."""
     own = next(x for x, of in zip(r, y, strict=True) if of > 0)
-    return sum(exponential(x - own) for x, of in zip(r, y, strict=True) if of >= 0).ln()
+    return log_of_one_and(sum((exponential(x - own) for x, of in zip(r, y, strict=True) if of == 0), Decimal(0)))
 
 
 LOSS_VALUES = {  # h(r), around the anchor
@@ -104,7 +110,7 @@ LOSS_VALUES = {  # h(r), around the anchor
     QuantileLoss: lambda loss: lambda r, y: decimal(max(-exact(loss.tau) * r[0], exact(1.0 - loss.tau) * r[0])),
     HingeLoss: lambda loss: lambda r, y: decimal(max(-exact(y[0]) * r[0], Fraction(0))),
     SquaredHingeLoss: lambda loss: lambda r, y: half_square([max(-exact(y[0]) * r[0], Fraction(0))]),
-    LogisticLoss: lambda loss: lambda r, y: (1 + exponential(-exact(y[0]) * r[0])).ln(),
+    LogisticLoss: lambda loss: lambda r, y: log_of_one_and(exponential(-exact(y[0]) * r[0])),
     PoissonLoss: lambda loss: lambda r, y: exponential(r[0]) - decimal(exact(y[0]) * r[0]),
     MultinomialLoss: lambda loss: log_sum,
     GammaLoss: lambda loss: lambda r, y: decimal(r[0]) + decimal(exact(y[0])) * exponential(-r[0]),
@@ -449,6 +455,26 @@ def test_bounds_by_values_alone(phi):
         judge(found, x, spread, lambda z, _, value=value: value(z), 0.0 * x)
 
 
+def test_bounds_by_values_alone_trust_them_to_some_ulp():
+    """Of the largest, of which a row has its own, whatever others are asked for."""
+    x, spread = np.array([[1.0, 0.5, 0.25]]), np.array([[0.75, 0.5, 0.25]])
+    for k in (1, 3):
+        few = largest_around(lambda z: np.abs(z).sum(axis=1) * (1.0 - 15 * ULP), x[:, :k], spread[:, :k])
+        assert few[0] >= (x + spread)[:, :k].sum()
+    assert largest_around(lambda z: np.abs(z) * (1.0 - 15 * ULP), x[0], spread[0]).tolist() >= (x + spread)[0].tolist()
+
+
+@pytest.mark.parametrize("phi", [L1(), SquaredL2(), Box(-1.0, 2.0)], ids=named)
+@pytest.mark.parametrize("k", [1, 3])
+def test_bounds_by_values_alone_along_one_coordinate(phi, k):
+    rng = np.random.default_rng(9)
+    x, spread = rng.uniform(-2.0, 2.0, (60, k)), np.zeros((60, k))
+    spread[:, 0] = rng.uniform(0.0, 1.0, 60)
+    for bound, table in ((phi.value_bound, PENALTY_VALUES), (phi.conjugate_bound, PENALTY_CONJUGATES)):
+        value, found = of_class(table, phi), getattr(AbstractPenalty, bound.__name__)(phi, x, spread)
+        judge(found, x, spread, lambda z, _, value=value: value(z), 0.0 * x)
+
+
 @pytest.mark.parametrize("loss", [SquaredLoss(samples(NUMBERS)), SquaredHingeLoss(samples(CLASSES))], ids=named)
 def test_bounds_of_losses_by_values_alone(loss):
     rng = np.random.default_rng(6)
@@ -554,6 +580,44 @@ def test_poisson_of_counts_that_outweigh_what_rises():
     loss = next(each for each in LOSS_CASES if isinstance(each, PoissonLoss))
     found = loss.value_bound(*(np.array([each]) for each in (AT, AROUND, A_COUNT)))
     assert decimal(exact(found[0])) >= of_class(LOSS_VALUES, loss)([exact(AT) - exact(AROUND)], [A_COUNT])
+
+
+@pytest.mark.parametrize("off", [0, 4])
+def test_poisson_of_no_counts_rises_as_exp_does(off, monkeypatch):
+    """Its rounding grows with the spread, and exp is trusted to 4 ulp."""
+    loss = next(each for each in LOSS_CASES if isinstance(each, PoissonLoss))
+    spread = np.random.default_rng(10).uniform(20.0, 60.0, 100)
+    zero, plain = 0.0 * spread, np.exp
+    monkeypatch.setattr(np, "exp", lambda x: plain(x) * (1.0 - off * ULP))
+    for r, around in ((zero, spread), (spread, zero)):
+        found = loss.value_bound(r, around, zero)
+        assert all(decimal(exact(a)) >= exponential(exact(s)) for a, s in zip(found, spread, strict=True))
+
+
+def test_quadratic_where_products_cancel_or_underflow():
+    rng = np.random.default_rng(11)
+    for sign in (1.0, -1.0):
+        phi = Quadratic(np.array([[2.0, 0.7 * sign], [0.7 * sign, 1.3]]))
+        last = rng.uniform(0.5, 1.0, 200)
+        z = np.stack([-last * phi.root[0, 1] / phi.root[0, 0], last], axis=1)
+        phi.root[1] = 0.0
+        found = phi.value_bound(z, 0.0 * z)
+        for bound, each in zip(found, z, strict=True):
+            assert decimal_of(bound) >= half_square(root_times(phi, list(map(exact, each))))
+    assert (Quadratic(1e-200 * np.eye(2)).value_bound(1e-300 * np.eye(2), np.zeros((2, 2))) > 0.0).all()
+
+
+def test_quadratic_by_any_solution(monkeypatch):
+    """The bound holds of whatever is taken for the solution of a system, near it or far away."""
+    rng = np.random.default_rng(12)
+    u, spread = rng.standard_normal((60, 2)), rng.uniform(0.0, 1.0, (60, 2))
+    for Q in (np.eye(2), np.array([[2.0, -0.7], [-0.7, 1.3]])):
+        phi = Quadratic(Q)
+        with monkeypatch.context() as patched:
+            patched.setattr(np.linalg, "solve", lambda A, b: b + spread.T * rng.uniform(-1.5, 1.5, b.shape))
+            found = phi.conjugate_bound(u, spread)
+        for r in range(len(u)):
+            assert decimal_of(found[r]) >= max(map(quadratic_conjugate(phi), corners(u[r], spread[r])))
 
 
 def test_every_loss_and_penalty_has_its_formula():
