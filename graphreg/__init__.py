@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .distributed import MPI as MPI
     from .distributed import Actors as Actors
     from .distributed import Faults as Faults
+    from .distributed import Malicious as Malicious
     from .distributed import Parts as Parts
     from .fitting import Fit as Fit
     from .fitting import fit as fit
@@ -98,6 +99,8 @@ for _name, _place in {  # methods whose work is done further out than their clas
     "CrossValidation.plot": "plots:plot_cross_validation",
     "Loss.from_cvxpy": "reading_cvxpy.loss:from_cvxpy",
     "Model.formula": "form.notation.text:formula",
+    "Observation.predict": "running.summary:predicted",
+    "Observation.score": "tuning:node_scores",
     "Path.plot": "plots:plot_path",
     "Path.report": "reporting:report_path",
     "Penalty.from_cvxpy": "reading_cvxpy.penalty:from_cvxpy",
@@ -105,6 +108,7 @@ for _name, _place in {  # methods whose work is done further out than their clas
     "Loss.on_rows": "terms.row_loss:on_rows",
     "Penalty.from_prox": "reading_prox:from_prox",
     "Recovery.plot": "plots:plot_recovery",
+    "Solution.nearer": "methods.automatic.auto:nearer",
     "Solution.report": "reporting:report_solution",
     "Solution.save": "saving.solutions:save",
     "Solution.score": "tuning:node_scores",
@@ -118,7 +122,7 @@ _ROOMS = {
     "certificate": "Certificate",
     "comparing": "Comparison compare",
     "conic": "ConicCertificate certify",
-    "distributed": "MPI Actors Faults Parts",
+    "distributed": "MPI Actors Faults Malicious Parts",
     "fitting": "Fit fit",
     "inputs": "Graph NodeData",
     "methods": "AbstractFixedPoint AbstractIteration Acceleration DecreasingStep",

@@ -5,11 +5,14 @@ from typing import Any
 
 from .methods.automatic.auto import Auto as Auto
 from .methods.baselines.clustered_fed_avg import ClusteredFedAvg as ClusteredFedAvg
+from .methods.baselines.ditto import Ditto as Ditto
 from .methods.baselines.fed_avg import FedAvg as FedAvg
+from .methods.baselines.fed_prox import FedProx as FedProx
 from .methods.baselines.ifca import IFCA as IFCA
 from .methods.baselines.local_only import LocalOnly as LocalOnly
 from .methods.baselines.pfedme import PFedMe as PFedMe
 from .methods.baselines.pooled import Pooled as Pooled
+from .methods.baselines.scaffold import SCAFFOLD as SCAFFOLD
 from .methods.baselines.subgradient import SubgradientDescent as SubgradientDescent
 from .methods.consensus.exact_diffusion import ExactDiffusion as ExactDiffusion
 from .methods.consensus.gradient_tracking import GradientTracking as GradientTracking
@@ -59,12 +62,14 @@ __all__ = [
     "Ball",
     "Box",
     "ClusteredFedAvg",
+    "Ditto",
     "DynamicProgramming",
     "Exact",
     "ExactDiffusion",
     "ExpectileLoss",
     "FedADMM",
     "FedAvg",
+    "FedProx",
     "GammaLoss",
     "GradientTracking",
     "HingeLoss",
@@ -89,6 +94,7 @@ __all__ = [
     "PrimalDual",
     "Quadratic",
     "QuantileLoss",
+    "SCAFFOLD",
     "SquaredEpsilonInsensitiveLoss",
     "SquaredHingeLoss",
     "SquaredL2",

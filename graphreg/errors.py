@@ -1,5 +1,14 @@
 """The exceptions of graphreg. Every message says what is wrong, where (the smallest guilty part: a node, an edge,
-a column, a sub-expression), and what to do about it."""
+a column, a sub-expression), and what to do about it.
+
+Examples
+--------
+>>> try:
+...     gr.Problem(gr.SquaredLoss(data) - gr.NodePenalty(gr.L1()))
+... except gr.errors.GraphregError as error:
+...     print(type(error).__name__)
+TermError
+"""
 
 from __future__ import annotations
 
@@ -100,8 +109,8 @@ class UnattainedError(SolveError):
     """The infimum exists but no point attains it (separable logistic data without a ridge, and its kin)."""
 
 
-class UnboundedError(SolveError):
-    """The objective has no lower bound, or no feasible point."""
+class InfeasibleError(SolveError):
+    """No point satisfies all constraints; the message names rows that exclude each other."""
 
 
 class FailedError(SolveError):

@@ -19,11 +19,11 @@ from .errors import (
     CheckpointError,
     FailedError,
     GraphError,
+    InfeasibleError,
     MethodError,
     ModelError,
     SolveError,
     UnattainedError,
-    UnboundedError,
 )
 from .form import Form, build, notation
 from .inputs import Labels
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 RAISES: dict[str, type[SolveError]] = {
     "unattained": UnattainedError,
-    "unbounded": UnboundedError,
+    "infeasible": InfeasibleError,
     "failed": FailedError,
 }
 ARGUMENTS = {  # what those of `Problem.solve` may be
@@ -69,6 +69,18 @@ class Problem(ShownFormula):
     ----------
     changes : tuple of str
         What `update` changed; empty where nothing was updated.
+
+    Examples
+    --------
+    >>> problem = gr.Problem(gr.SquaredLoss(data) + 0.1 * gr.TotalVariation(graph, gr.L2()))
+    >>> answer = problem.solve()
+    >>> answer.table().round(2)
+          rain  temp
+    node
+    a     0.97 -0.02
+    b     0.97 -0.02
+    c    -0.98  0.03
+    d    -0.98  0.03
     """
 
     changes: tuple[str, ...] = ()
@@ -187,7 +199,7 @@ class Problem(ShownFormula):
             would send. ``gr.Actors()`` makes every node an actor that sends them, ``gr.Parts(4)`` deals the nodes out
             to four parts, and ``gr.MPI()`` to the processes of an MPI job.
         on_failure : {"raise", "return"}
-            What to do where the status is unattained, unbounded or failed.
+            What to do where the status is unattained, infeasible or failed.
 
         Returns
         -------

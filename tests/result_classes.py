@@ -22,12 +22,12 @@ INNER = {  # the library's own records, which can be reached from results; they 
     *("Block", "Factor", "Pair", "Programme", "Proposal", "Reached"),  # of a problem of CVXPY
     *("AbstractEdges", "AbstractMap", "Made"),  # rows, and what they are made of
     *("Descent", "FlowDomain", "PriceDomain", "RecessionCone"),  # what a term says of its domain
-    *("Edge", "Math", "Row", "Section", "Shape"),  # parts of formulas, claims and maps
+    *("Edge", "Math", "Outlines", "Row", "Section"),  # parts of formulas, claims and maps
     *("DataKeys", "Folders", "Place", "SampleTable", "Standardised"),  # what a model file says
 }
 WRITTEN = {  # what users make themselves: options and parameters, of no size
-    *("Acceleration", "Actors", "Availability", "Checkpoint", "Columns", "DecreasingStep", "Faults", "MPI", "Observer"),
-    *("Parameter", "Parts", "Rows", "Strength", "Scorer"),
+    *("Acceleration", "Actors", "Availability", "Checkpoint", "Columns", "DecreasingStep", "Faults", "MPI"),
+    *("Malicious", "Observer", "Parameter", "Parts", "Rows", "Strength", "Scorer"),
 }
 
 

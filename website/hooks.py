@@ -6,7 +6,6 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections.abc import Sequence
 from html import unescape
 from importlib import import_module
 from pathlib import Path
@@ -26,7 +25,7 @@ OUTSIDE = re.compile(r"\[([^\]]*)\]\((?:\.\./)+(examples|benchmarks|papers)(?:/(
 REFERENCE: dict[str, tuple[str, list[str]]] = {
     "problem": (
         "Problems and answers",
-        ["Problem", "Solution", "Certificate", "fit", "Fit", "Comparison", "compare", "load"],
+        ["Problem", "Solution", "Certificate", "Compiled", "fit", "Fit", "Comparison", "compare", "load"],
     ),
     "inputs": ("Data and graphs", ["NodeData", "Graph", "ModelFile", "read_model"]),
     "terms": (
@@ -39,7 +38,10 @@ REFERENCE: dict[str, tuple[str, list[str]]] = {
     "penalties": ("Penalties", []),
     "methods": ("Methods", []),
     "tuning": ("Strengths", ["path", "cross_validate", "strength_max"]),
-    "runs": ("Runs", ["Checkpoint", "Observer", "Actors", "Faults", "Availability", "audit", "Audit"]),
+    "runs": (
+        "Runs",
+        ["Checkpoint", "Observer", "Actors", "Parts", "MPI", "Faults", "Malicious", "Availability", "audit", "Audit"],
+    ),
     "own": (
         "Terms and methods of your own",
         [
@@ -48,10 +50,14 @@ REFERENCE: dict[str, tuple[str, list[str]]] = {
             "AbstractQuadraticLoss",
             "AbstractPeakedLoss",
             "AbstractPiecewiseLinearLoss",
+            "AbstractTwoClasses",
+            "AbstractCounts",
+            "PriceDomain",
             "AbstractNorm",
             "AbstractConstraint",
             "AbstractOneSided",
             "AbstractSmoothPenalty",
+            "FlowDomain",
             "AbstractIteration",
             "AbstractFixedPoint",
             "Acceleration",
@@ -77,7 +83,7 @@ def on_files(files: Files, config: Any) -> Files:
     """Add the pages of the reference and of the examples."""
     for name, (title, listed) in REFERENCE.items():
         names = listed or sorted(declared(KINDS[name]))
-        body = "\n\n".join(f"::: {_place(each)}" for name in names for each in _things(getattr(gr, name)))
+        body = "\n\n".join(described(each) for each in names)
         _add(files, config, f"reference/{name}.md", f"# {title}\n\n{body}\n")
     for room in ROOMS:
         _add(files, config, f"reference/{room}.md", _room(room))
@@ -100,9 +106,15 @@ def declared(kind: str) -> dict[str, type]:
     return {name: getattr(gr, name) for name in gr.catalogue.__all__ if issubclass(getattr(gr, name), base)}
 
 
-def _things(thing: Any) -> Sequence[Any]:
-    """What is to be described: of an object its class, and what that has its methods from."""
-    return [thing] if hasattr(thing, "__qualname__") else type(thing).__mro__[:2]
+def described(name: str) -> str:
+    """What mkdocstrings is asked for, under the name that users know; of an object its class, and what that has its
+    methods from."""
+    thing = getattr(gr, name)
+    things = [thing] if hasattr(thing, "__qualname__") else type(thing).__mro__[:2]
+    known = f"\n    options:\n      heading: {name}\n      toc_label: {name}"
+    return "\n\n".join(
+        f"::: {_place(each)}{known if each.__name__ != name and each is things[0] else ''}" for each in things
+    )
 
 
 def _place(thing: Any) -> str:

@@ -313,8 +313,8 @@ def _judge_status(answer: Answer, drawn: WildProblem, row: Row, known: dict[str,
         answer.misjudged.append("status: called unattained, and exact arithmetic proves that it is attained")
     if answer.status == "certified" and row.attained is False:
         answer.misjudged.append("status: called certified, and exact arithmetic proves that no minimum is attained")
-    if answer.status == "unbounded":
-        answer.misjudged.append("status: called unbounded, and every loss here is bounded from below")
+    if answer.status == "infeasible":
+        answer.misjudged.append("status: called infeasible, and there are no constraints that exclude each other here")
     if answer.status != "certified":
         return
     if not answer.relative_gap <= drawn.gap:

@@ -4,7 +4,7 @@ problems."""
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -110,7 +110,7 @@ def stressed(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Itera
 
 def _of_least_degree(form: Form) -> Hashable:
     """A node with data and the fewest edges, but some."""
-    data, degree = NodeGradients(form).counts, form.degree()
+    data, degree = NodeGradients(replace(form, samples=form.at_nodes)).counts, form.degree()
     return form.labels[int(np.argmin(np.where((data > 0) & (degree > 0), degree, np.inf)))]
 
 

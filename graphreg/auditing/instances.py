@@ -177,6 +177,8 @@ def degrees(form: Form) -> Array:
 def is_irregular(problem: Problem) -> bool:
     """True where degrees, weights (where there may be some) and sample counts all differ between nodes."""
     form = problem.form
+    if form.unlike_edges:  # which no other graph has
+        return True
     links, degree = [edge for edge in form.edges if not edge.ground], degrees(form)
     counts = NodeGradients(form).counts
     weighted = [edge for edge in links if not is_equality(edge.penalty, form.width(edge))]

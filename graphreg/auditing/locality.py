@@ -174,9 +174,15 @@ def _delay(base: list[Array], moved: list[Array], j: int, n: int) -> Array:
 
 
 def hops(form: Form) -> Array:
-    """Distances in the graph of all edges between nodes, (n, n); inf between components."""
+    """Distances in the graph of all edges between nodes, and between the ends of rows, whose owner hears of all and
+    answers within a round, (n, n); inf between components."""
     arcs = arcs_of(form)
     links = sp.csr_array((np.ones(len(arcs.source)), (arcs.source, arcs.target)), shape=(form.n, form.n))
+    for block in form.unlike_edges:
+        K = block.map.flat(form.d).tocoo()
+        places = K.coords[0] // block.map.width(form.d), K.coords[1] // form.d
+        ends = sp.csr_array((np.ones(K.nnz), places), shape=(block.count, form.n))
+        links = links + ends.T @ ends
     return shortest_path(links, directed=False, unweighted=True)
 
 

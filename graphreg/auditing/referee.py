@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..base.clock import OutOfTimeError, afresh, at_least, check_deadline, within
+from ..base.clock import OutOfTimeError, afresh, at_least, check_deadline, stages, within
 from ..base.escaping import visible
-from ..errors import GraphregError, MethodError
+from ..errors import GraphregError
 from ..problem import Problem, problem_of
 from .algorithms import AbstractAlgorithm, Iterates, algorithm_of
 from .behaviour import Repeats, repeats
@@ -48,7 +48,8 @@ def audit(
     has minimised: the model with one factor changed that its limit balances,
     ``sum_i grad f_i(w_i) + t (K'u)_i = 0`` with u the forces of the edges, or the modified problem whose optimum is
     nearest. Other problems of the same terms (targets, graph, order, losses and strengths changed) show what the one
-    given hides.
+    given hides. Of rows that are no edges (see `graphreg.w`) all whose ends are in one are neighbours; what takes edges
+    or samples at nodes is skipped there, with the reason.
 
     Parameters
     ----------
@@ -86,11 +87,7 @@ def audit(
     >>> gr.audit(problem, gr.PrimalDual()).verdict
     'right'
     """
-    for edge in problem_of(problem, "audit").form.unlike_edges:
-        raise MethodError(
-            f"audits speak of edges and nodes so far, and {edge.name} has rows of another kind; problem.certify(w) "
-            "judges a point"
-        )
+    problem_of(problem, "audit")
     (checks.count | None)(rounds, "rounds")
     checks.seed(seed, "seed")
     checks.seconds(seconds, "seconds")
@@ -98,7 +95,7 @@ def audit(
     chosen.check(problem)
     claimed = None if claims is None else tuple(_claims(claims))
     referee = _Referee(problem, chosen, rounds, seed, seconds, claimed)
-    with within(seconds):
+    with within(seconds), stages("audit") as referee.at:
         referee.go()
         return referee.report(algorithm)
 
@@ -126,10 +123,13 @@ class _Referee:
         self.limit: Limit | None = None
         self.repeats = Repeats(True, True)
         self.broken_off = False
+        self.at: Callable[[str], None] = lambda stage: None
 
     def go(self) -> None:
         try:
+            self.at("the optimum")
             self.optimum = Optimum.of(self.problem, max(0.5 * (self.deadline - time.monotonic()), 1e-3))
+            self.at("the main run")
             self._main_run(self.optimum)
             if self.course.ended == "interrupted":
                 raise KeyboardInterrupt
@@ -204,7 +204,8 @@ class _Referee:
             self._try("order", lambda: self.evidence.order(self.algorithm, self.problem, self.course, self.seed))
         if self.limit is not None and self.limit.kind in (RIGHT, IN_THE_LIMIT):
             self._try("steps", lambda: self.evidence.stress(self.algorithm, self.problem, self.seed))
-            if all(block.X is not None for block in self.problem.form.samples):
+            form = self.problem.form
+            if not form.beside and all(block.X is not None for block in form.samples):
                 self._try("steep data", lambda: self.evidence.steep_data(self.algorithm, self.problem, self.seed))
             if not is_irregular(self.problem) and not noisy:
                 self._try("limit", self._on_irregular)
@@ -259,6 +260,7 @@ class _Referee:
         """One piece of evidence, where there is time for it; an instance that cannot be made or run is listed."""
         try:
             check_deadline()
+            self.at(evidence)
             each()
         except OutOfTimeError:
             self.evidence.skip(evidence, TIME)

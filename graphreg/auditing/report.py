@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.display import Html, block
+from ..base.display import Html, Suggesting, block
 from ..base.escaping import page, visible
 from ..base.shortcuts import shortcut
 from ..certificate import Certificate
@@ -29,7 +29,7 @@ LEFT = '<td style="text-align:left">'
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(Suggesting):
     """The sentence of one piece of evidence.
 
     Attributes
@@ -52,7 +52,7 @@ class Finding:
 
 
 @dataclass(frozen=True, repr=False)
-class Audit:
+class Audit(Suggesting):
     """A referee's report on an algorithm.
 
     Attributes
@@ -82,6 +82,12 @@ class Audit:
     interrupted : bool
         By Ctrl-C, so that not everything was tried.
     seconds : float
+
+    Examples
+    --------
+    >>> found = gr.audit(problem, gr.PrimalDual(), claims=["repeatable"])
+    >>> found.verdict, found.ok
+    ('right', True)
     """
 
     algorithm: str

@@ -228,7 +228,21 @@ def progress_bar(shown: bool | None, **how: Any) -> Generator[Callable[..., None
             bar.set_postfix_str(visible(said), refresh="delay" not in how)  # a refresh would not wait
             bar.update(steps)
 
-        yield tell
+        late = threading.Timer(how.get("delay", 0.0), bar.refresh)  # a step may take long by itself
+        late.daemon = True
+        late.start()
+        try:
+            yield tell
+        finally:
+            late.cancel()
+
+
+@contextmanager
+def stages(what: str) -> Generator[Callable[[str], None]]:
+    """A line on stderr, where a bar would be shown, that says after a second what a call is at. What it gives is called
+    with the name of each stage when it begins."""
+    with progress_bar(None, desc=what, unit=" steps", delay=1.0) as tell:
+        yield lambda stage: tell(1, stage)
 
 
 def _bar(**how: Any) -> Any:

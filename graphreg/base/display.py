@@ -10,9 +10,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .escaping import LONGEST, visible
+from .messages import did_you_mean
 
 LINE = "border:none;border-bottom:1px solid;border-color:color-mix(in srgb, currentColor 30%, transparent)"
 CELL = "text-align:left;vertical-align:top;padding:0.15em 1em 0.15em 0;background:none"
@@ -101,8 +102,44 @@ def block(*parts: Html) -> Html:
     return Html(f'<div class="{NO_LATEX}" style="overflow-x:auto">{"".join(parts)}</div>')
 
 
+# ---- names that are not there ----------------------------------------------------------------------------------------
+SOUGHT = {  # what things are called elsewhere
+    "lower": "dual",
+    "lower_bound": "dual",
+    "upper": "primal",
+    "upper_bound": "primal",
+    "history": "trace",
+    "certified": "status",
+    "converged": "status",
+    "iterations": "rounds",
+    "n_iter_": "rounds",
+    "params": "coef",
+}
+
+
+class Suggesting:
+    """Objects of which a wrong attribute is refused with the one that was probably meant, theirs or of what they hold:
+    ``solution.coeff``, ``solution.gap``. It is asked only for names that are not there."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:  # else every name would be one that this knows
+
+        def __getattr__(self, name):
+            kind = type(self)
+            if name.startswith("_") or hasattr(kind, name):  # of protocols, and of properties that failed by themselves
+                return object.__getattribute__(self, name)
+            held = {each: value for each, value in getattr(self, "__dict__", {}).items() if each[0] != "_"}
+            known, word = [*held, *(each for each in dir(kind) if each[0] != "_")], SOUGHT.get(name, name)
+            inner = [f"{each}.{word}" for each, of in held.items() if isinstance(of, Suggesting) and word in dir(of)]
+            meant = [word] * (word in known) or inner
+            hint = f"; did you mean {meant[0]!r}?" if meant else did_you_mean(name, known)
+            # the empty name keeps Python from saying it once more
+            raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}{hint}", name="", obj=None)
+
+
 # ---- what shows itself -----------------------------------------------------------------------------------------------
-class Shown(ABC):
+class Shown(Suggesting, ABC):
     """Objects that notebooks show as HTML, and as what ``print`` gives where no HTML can be shown (a console, an
     export)."""
 
@@ -158,7 +195,7 @@ def briefly(value: object) -> str:
     return visible(repr(value), LONG)
 
 
-class Brief:
+class Brief(Suggesting):
     """A dataclass of which ``repr`` shows every field briefly; it is declared with ``repr=False``."""
 
     __slots__ = ()

@@ -64,6 +64,14 @@ class Certificate(Shown):
         Shaped like the flows: an exactly conserved dual point lies within ``point.flows +- spread``.
     contradiction : str
         How a term of the user's breaks a law that bounds rest on, where one was found to: no bound is valid then.
+
+    Examples
+    --------
+    >>> bounds = solution.certificate
+    >>> bounds.dual <= bounds.primal, bounds.gap == bounds.primal - bounds.dual
+    (True, True)
+    >>> bounds.holds(1e-6)
+    True
     """
 
     primal: float

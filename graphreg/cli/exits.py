@@ -34,7 +34,7 @@ EXITS = {
     DATA: "data that cannot be used",
     NOT_CERTIFIED: "an answer, but not certified to the gap asked for (budget, no_certificate); audit: undecided; "
     "verify: bounds further apart than --gap",
-    NO_ANSWER: "no answer (failed, unattained, unbounded)",
+    NO_ANSWER: "no answer (failed, unattained, infeasible)",
     LAW_BROKEN: "check: a law does not hold; audit: the algorithm does not do what it should",
     UNDRAWN: "certified, and all is written but for a picture that could not be drawn",
     BOXED: "verify: proved, but only among points within a box, and not of the infimum",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,9 +14,10 @@ import numpy as np
 from .. import checks
 from ..auditing import AbstractAlgorithm, Course, CourseRunner, algorithm_of
 from ..base.clock import progress_bar
-from ..base.display import Html, Shown, sentence, title
+from ..base.display import Html, Shown, Suggesting, sentence, title
 from ..base.escaping import page, printed, visible
 from ..base.gate import allowing
+from ..base.messages import shown
 from ..base.shortcuts import shortcut
 from ..certificate import Certificate, common, feasible, relative
 from ..errors import GraphregError, MethodError, SolverError
@@ -23,7 +25,7 @@ from ..form import Form
 from ..judging import Judgement, given_point
 from ..methods import METHOD, AbstractIteration, AbstractMethod, Auto, Exact, listed
 from ..problem import Problem, problem_of
-from ..running import Record, Solution, Trace
+from ..running import Observation, Observed, Record, Solution, Trace, seen_at
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,6 +59,16 @@ class Comparison(Shown):
         counts them.
     left_out : tuple of str
         Methods that apply, but would use up all of their budget: they run where they are named.
+    measure : str
+        What ``score=`` measures: accuracy, deviance, mse or loss of a frame, or the name of a function; "" without.
+    always_there : tuple of str
+        Methods that ran with all nodes there, as they could not be told of the ``availability=`` asked for.
+
+    Examples
+    --------
+    >>> comparison = gr.compare(problem, [gr.PrimalDual(), gr.ADMM()], seconds=5)
+    >>> comparison.table()["status"].tolist()
+    ['certified', 'certified']
     """
 
     entries: dict[str, Solution | NoRun]
@@ -66,6 +78,8 @@ class Comparison(Shown):
     not_run: tuple[str, ...] = field(default=())
     sent: dict[str, Sent] = field(default_factory=dict)
     left_out: tuple[str, ...] = field(default=())
+    measure: str = ""
+    always_there: tuple[str, ...] | None = None
 
     @property
     def solutions(self) -> dict[str, Solution]:
@@ -79,8 +93,9 @@ class Comparison(Shown):
         method's own certificate says, or `Problem.certify` of the last point of an algorithm, which has none.
         ``messages`` and ``bytes`` are all that was sent, ``solving_messages`` and ``solving_bytes`` all but what the
         certificates cost: that of the method and of its adaptation, two lines of the ledger; they are missing where
-        nobody counts them. ``own_gap``, where there are baselines, is what these certified of the problem that they
-        solve instead.
+        nobody counts them. Where a score was asked for, the column that `measure` names is that of the last round.
+        Where an availability was, ``away`` is the share of all nodes and rounds in which a node was away. ``own_gap``,
+        where there are baselines, is what these certified of the problem that they solve instead.
 
         Returns
         -------
@@ -101,6 +116,12 @@ class Comparison(Shown):
         )
         if any(sent is None for sent in self.sent.values()):
             table = table.astype(dict.fromkeys(SENT, "Int64"))
+        more: dict[str, dict[str, float]] = {}
+        if self.measure:
+            more[self.measure] = {name: float(each["score"][-1]) for name, each in self._observed.items()}
+        if self.always_there is not None:
+            more["away"] = {name: _away(each) for name, each in self.solutions.items() if each.ledger.rounds}
+        table = table.assign(**{name: pd.Series(values, dtype=float) for name, values in more.items()})
         own = {name: each.own for name, each in self.solutions.items() if each.own is not None}
         return table.assign(own_gap=pd.Series({name: c.relative_gap for name, c in own.items()})) if own else table
 
@@ -116,8 +137,38 @@ class Comparison(Shown):
             numbers = objective, objective - self.bound, gap, entry.rounds, *sent, entry.seconds
         return dict(zip(COLUMNS, (entry.status, *numbers), strict=True))
 
-    def plot(self, x: str = "rounds", ax: Axes | None = None) -> Axes:
-        """The gap against ``x``: "rounds", "messages", "bytes" or "seconds"; see `explain.plot_comparison`.
+    @property
+    def _observed(self) -> dict[str, Observed]:
+        """The scores of the methods that have any."""
+        return {name: each.observed for name, each in self.solutions.items() if each.observed}
+
+    def scores(self) -> pd.DataFrame:
+        """The learning curves: the score of each method after the rounds that were looked at, and what it had sent
+        until then, without certificates. Nothing of it is certified.
+
+        Returns
+        -------
+        pandas.DataFrame
+            method, round, messages, bytes, and the column that `measure` names; no rows where no score was asked for.
+
+        Examples
+        --------
+        >>> gr.compare(problem, [gr.ADMM()], score=frame).scores().columns.tolist()
+        ['method', 'round', 'messages', 'bytes', 'mse']
+        """
+        import pandas as pd
+
+        columns = ["method", "round", *SCORED[1:], self.measure or SCORED[0]]
+        parts = [
+            pd.DataFrame(dict(zip(columns, (name, o.rounds, o["messages"], o["bytes"], o["score"]), strict=True)))
+            for name, o in self._observed.items()
+        ]
+        whole = dict.fromkeys(SCORED[1:], "Int64")
+        return pd.concat(parts, ignore_index=True).astype(whole) if parts else pd.DataFrame(columns=columns)
+
+    def plot(self, x: str | None = None, ax: Axes | None = None, *, y: str | None = None) -> Axes:
+        """The score against ``x``: "bytes" (default), "messages" or "rounds"; where none was asked for, or with
+        ``y="gap"``, the gap against "rounds" (default), "messages", "bytes" or "seconds". See `plots.plot_comparison`.
 
         Returns
         -------
@@ -126,17 +177,18 @@ class Comparison(Shown):
         Raises
         ------
         ModelError
-            For another ``x``.
+            For another ``x`` or ``y``.
 
         Examples
         --------
         >>> gr.compare(problem, [gr.ADMM()]).plot("messages").get_xscale()
         'log'
         """
-        return shortcut("Comparison.plot")(self, x, ax)
+        return shortcut("Comparison.plot")(self, x, ax, y)
 
-    def figure(self) -> Figure:
-        """The four plots side by side, with what they measure by as the caption.
+    def figure(self, y: str | None = None) -> Figure:
+        """The four plots of the gap, or the three of the score where one was asked for, side by side; the caption says
+        what they measure by.
 
         Returns
         -------
@@ -147,7 +199,7 @@ class Comparison(Shown):
         >>> len(gr.compare(problem, [gr.ADMM()]).figure().axes)
         4
         """
-        return shortcut("Comparison.figure")(self)
+        return shortcut("Comparison.figure")(self, y=y)
 
     def __repr__(self) -> str:
         met = sum(each.status == "certified" for each in self.entries.values())
@@ -174,6 +226,9 @@ class Comparison(Shown):
                 f"left out, as it is seldom certified and uses up its seconds: {', '.join(self.left_out)}; name it "
                 "among the methods to run it"
             )
+        if self.always_there:
+            names = ", ".join(map(visible, self.always_there))
+            lines.append(f"could not be told who is away, and ran with all nodes there: {names}")
         return [*lines, f"reference: {self.reference}"]
 
     def __str__(self) -> str:
@@ -183,12 +238,14 @@ class Comparison(Shown):
 
 
 LEAST = 1e-9  # the relative gap to which the optimum is known well enough, whatever is asked of the methods
+MEASURES = ("accuracy", "deviance", "mse", "loss")
+SCORED = ("score", "messages", "bytes")
 SENT = ("messages", "bytes", "solving_messages", "solving_bytes")
 COLUMNS = (*("status", "objective", "above", "relative_gap", "rounds"), *SENT, "seconds")
 
 
 @checks.named
-def compare(
+def compare(  # noqa: PLR0913
     problem: Problem,
     methods: Sequence[Any] | Mapping[str, Any] | None = None,
     *,
@@ -198,6 +255,8 @@ def compare(
     memory: float | None = None,
     seed: int | None = None,
     progress: bool | None = None,
+    score: Any = None,
+    availability: Any = None,
 ) -> Comparison:
     """Run methods on a problem, algorithms of your own among them, and set them side by side.
 
@@ -232,11 +291,19 @@ def compare(
         Of the random numbers, the same for each; by default one is drawn, which ``comparison.seed`` tells.
     progress : bool, optional
         Whether to show on stderr which method is running; by default where that is a terminal.
+    score : DataFrame or function, optional
+        Rows held out, with the columns that the data had: after the rounds at which an `Observer` looks, every method
+        is scored on them, all rows together, by accuracy (of classes), deviance (of counts), mse, or else its loss. A
+        function takes the `Observation` of such a round, with its ``coef``, ``predict`` and ``score``, and returns a
+        number. What is scored is the iterate, of methods without rounds the answer.
+    availability : number, mapping, sampler or Availability, optional
+        Who is there in a round, the same for every method that has the option ``availability`` and was not given one:
+        as the draws follow from the seed, a node that is away in a round of one method is away in that round of all.
 
     Returns
     -------
     Comparison
-        ``print`` it; ``.table()``, ``.plot()``, and the solution of each method by its name.
+        ``print`` it; ``.table()``, ``.scores()``, ``.plot()``, and the solution of each method by its name.
 
     Raises
     ------
@@ -256,27 +323,46 @@ def compare(
     left_out = tuple(m.label for m in apply if m.seldom_certified) if methods is None else ()
     chosen = _named([m for m in apply if not m.seldom_certified] if methods is None else methods)
     _check_some_apply(problem, chosen)
-    allowed = Allowed(gap, rounds, seconds, secrets.randbits(32) if seed is None else (checks.seed(seed, "seed")))
-    reached = max(gap, LEAST)
+    drawn = secrets.randbits(32) if seed is None else checks.seed(seed, "seed")
+    measure, look = ("", None) if score is None else _measure_of(score, problem.form)
+    allowed = Allowed(gap, rounds, seconds, drawn, look)
+    chosen, always_there = (chosen, None) if availability is None else _with_availability(chosen, availability)
     exact = next((name for name, method in chosen.items() if isinstance(method, Exact)), None)
-    order = dict.fromkeys([exact, *chosen])  # the reference first, which is no row unless it was asked for
+    with allowing(memory):
+        found, sent = _runs(problem, chosen, exact, allowed, progress)
+    entries = {name: found[name] for name in chosen if name in found}
+    reference, bound = _reference(exact, found, allowed.reached)
+    not_run = tuple(name for name in chosen if name not in found)
+    return Comparison(entries, reference, bound, drawn, not_run, sent, left_out, measure, always_there)
+
+
+def _runs(
+    problem: Problem,
+    chosen: Mapping[str, AbstractMethod | AbstractAlgorithm],
+    exact: str | None,
+    allowed: Allowed,
+    progress: bool | None,
+) -> tuple[dict[str | None, Solution | NoRun], dict[str, Sent]]:
+    """What each gave, the reference first (None, where it is no row), and what algorithms sent; until Ctrl-C."""
+    order = dict.fromkeys([exact, *chosen])
     found: dict[str | None, Solution | NoRun] = {}
     sent: dict[str, Sent] = {}
     bar = progress_bar(progress, total=len(order), desc="comparing", unit=" methods")
-    with allowing(memory), bar as show:
+    with bar as show:
         for k, name in enumerate(order):
             show(int(k > 0), name or "reference")
             method = Exact() if name is None else chosen[name]
             if isinstance(method, AbstractMethod):
-                found[name] = of_method(problem, method, allowed if name else replace(allowed, gap=reached))
+                found[name] = of_method(
+                    problem, method, allowed if name else replace(allowed, gap=allowed.reached, look=None)
+                )
             elif name is not None:
-                found[name], sent[name] = of_algorithm(problem, method, allowed, _optimum(found[exact], reached))
+                found[name], sent[name] = of_algorithm(
+                    problem, method, allowed, _optimum(found[exact], allowed.reached)
+                )
             if found[name].status == "interrupted":  # whoever presses Ctrl-C means all of it
                 break
-    entries = {name: found[name] for name in chosen if name in found}
-    reference, bound = _reference(exact, found, reached)
-    not_run = tuple(name for name in chosen if name not in found)
-    return Comparison(entries, reference, bound, allowed.seed, not_run, sent, left_out)
+    return found, sent
 
 
 def _check_some_apply(problem: Problem, chosen: Mapping[str, AbstractMethod | AbstractAlgorithm]) -> None:
@@ -320,6 +406,45 @@ def distinct(name: str, taken: Mapping[str, Any]) -> str:
     return out
 
 
+Look = Callable[[Observation], float]
+
+
+def _measure_of(score: Any, form: Form) -> tuple[str, Look]:
+    """The name of a score, and how it is found; tried at 0, so that what is wrong with it is said at once."""
+    at = seen_at(form, np.zeros(form.shape))
+    look: Any = score
+    if callable(score):
+        name = str(getattr(score, "__name__", type(score).__name__)).replace("<lambda>", "score")
+    else:
+        known = at.score(score, by="all")
+        name = next(name for name in MEASURES if name in known)
+        look = partial(_of_rows, score, name)
+    if not checks.is_number(value := look(at)):
+        raise MethodError(f"the score {name} must be a number, got {shown(value)}")
+    return name, look
+
+
+def _of_rows(frame: Any, name: str, at: Observation) -> float:
+    return at.score(frame, by="all")[name].iloc[0]
+
+
+def _with_availability(chosen: Mapping[str, Any], availability: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The methods, told who is there, and the names of those that cannot be told."""
+    able: dict[str, Any] = {name: m for name, m in chosen.items() if is_dataclass(m) and _takes_availability(m)}
+    informed = {name: replace(m, availability=availability) for name, m in able.items() if m.availability is None}
+    return {**chosen, **informed}, tuple(name for name in chosen if name not in able)
+
+
+def _takes_availability(method: Any) -> bool:
+    return "availability" in {each.name for each in fields(method)}
+
+
+def _away(solution: Solution) -> float:
+    """The share of all nodes and rounds in which a node was away."""
+    away = solution.ledger.by_node()["away"].iloc[: solution.form.space.n_observed]
+    return float(away.sum() / (solution.ledger.rounds * len(away)))
+
+
 def _optimum(exact: Solution | NoRun, gap: float) -> Certificate | None:
     """The certificate of the optimum, where the exact route got there."""
     return exact.certificate if isinstance(exact, Solution) and exact.certificate.holds(gap) else None
@@ -358,10 +483,21 @@ class Allowed:
     rounds: int | None
     seconds: float
     seed: int
+    look: Look | None = None  # at a round, for its score
+
+    @property
+    def reached(self) -> float:
+        """The gap to which the optimum is to be known."""
+        return max(self.gap, LEAST)
+
+    @property
+    def observe(self) -> dict[str, Callable[[Observation], Any]] | None:
+        """The functions of an observation that make a learning curve."""
+        return self.look and dict(zip(SCORED, (self.look, lambda at: at.messages, lambda at: at.bytes), strict=True))
 
 
 @dataclass(frozen=True)
-class NoRun:
+class NoRun(Suggesting):
     """The reason for which there is no solution: ``status`` is refused (the method does not apply), failed or
     interrupted."""
 
@@ -376,8 +512,10 @@ def of_method(problem: Problem, method: AbstractMethod, allowed: Allowed) -> Sol
         return NoRun("refused", "; ".join(missing))
     rounds = None if "rounds" in method.refuses() else allowed.rounds
     budget: dict[str, Any] = {"gap": allowed.gap, "rounds": rounds, "seconds": allowed.seconds, "seed": allowed.seed}
+    observe = None if "observe" in method.refuses() else allowed.observe
     try:
-        return problem.solve(method, progress=False, on_failure="return", **budget)
+        found = problem.solve(method, progress=False, on_failure="return", observe=observe, **budget)
+        return found if allowed.look is None or found.observed is not None else _scored(found, allowed.look)
     except KeyboardInterrupt:
         return NoRun("interrupted", "The run was interrupted before there was an answer.")
     except (MethodError, SolverError) as error:
@@ -388,6 +526,18 @@ def of_method(problem: Problem, method: AbstractMethod, allowed: Allowed) -> Sol
         return NoRun("failed", f"{type(error).__name__}: {error}")
 
 
+def _scored(solution: Solution, look: Look) -> Solution:
+    """The solution with the score of its answer alone, where no rounds were looked at."""
+    score = look(seen_at(solution.form, solution.certificate.w, solution.rounds))
+    return replace(solution, observed=_curve([(solution.rounds, score, *solution.ledger.sent())]))
+
+
+def _curve(rows: Sequence[tuple[float, ...]]) -> Observed:
+    """Rounds, scores, messages and bytes as an observer keeps them."""
+    rounds, *columns = np.array(rows, dtype=float).T
+    return Observed(rounds.astype(np.int64), dict(zip(SCORED, columns, strict=True)), np.zeros(0))
+
+
 def of_algorithm(
     problem: Problem, algorithm: AbstractAlgorithm, allowed: Allowed, known: Certificate | None
 ) -> tuple[Solution | NoRun, Sent]:
@@ -395,8 +545,8 @@ def of_algorithm(
 
     It ends where its objective is within the gap of the bound of ``known``, if that is given: the optimum's.
     """
-    form, trace = problem.form.frozen(), Trace()
-    course = _followed(form, CourseRunner(algorithm, problem, None, allowed.seed), allowed, known, trace)
+    form, trace, rows = problem.form.frozen(), Trace(), list[tuple[float, ...]]()
+    course = _followed(form, CourseRunner(algorithm, problem, None, allowed.seed), allowed, known, (trace, rows))
     if not course.total:
         return NoRun("interrupted" if course.ended == "interrupted" else "failed", _sentence(course.why)), course.sent
     try:
@@ -406,11 +556,20 @@ def of_algorithm(
         found = problem.certify(course.last, gap=ANY)  # its own gradients say what can be said at once
     status, message = _status(found, course, allowed)
     done: dict[str, Any] = {"rounds": course.total, "seconds": course.seconds, "trace": trace, "seed": allowed.seed}
+    done["observed"] = _curve(rows) if rows else None
     return Solution(form, found, status, message, algorithm.name, **done), course.sent
 
 
-def _followed(form: Form, follower: CourseRunner, allowed: Allowed, known: Certificate | None, trace: Trace) -> Course:
-    """The course until it is near enough, or to the end of what is allowed; the objective now and then in the trace."""
+def _followed(
+    form: Form,
+    follower: CourseRunner,
+    allowed: Allowed,
+    known: Certificate | None,
+    kept: tuple[Trace, list[tuple[float, ...]]],
+) -> Course:
+    """The course until it is near enough, or to the end of what is allowed. Now and then the objective is kept in the
+    trace, and round, score, messages and bytes as a row, where there is a score."""
+    trace, rows = kept
     most = AbstractIteration.most_rounds if allowed.rounds is None else allowed.rounds
     deadline, k = time.monotonic() + allowed.seconds, 0
     while True:
@@ -419,12 +578,16 @@ def _followed(form: Form, follower: CourseRunner, allowed: Allowed, known: Certi
         if not course.total:
             return course
         began = time.perf_counter()
-        w = feasible(form, given_point(course.last, "w", form).w)
+        given = given_point(course.last, "w", form).w
+        w = feasible(form, given)
         with np.errstate(over="ignore", invalid="ignore"):
             primal = form.primal(w)
         bound = float("nan") if known is None else known.dual
         away = relative(primal - bound, primal, bound, common(form).floor)
         messages, size = course.sent or (0, 0)
+        if allowed.look is not None:
+            score = allowed.look(seen_at(form, given, course.total))
+            rows.append((course.total, score, *(course.sent or (np.nan, np.nan))))
         trace.records.append(Record(course.total, course.seconds, away, False, primal, bytes=size, messages=messages))
         trace.check_seconds += time.perf_counter() - began
         if course.ended or k == most or away <= allowed.gap:

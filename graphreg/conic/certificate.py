@@ -52,6 +52,14 @@ class ConicCertificate(Shown):
         ``"contradiction"``, ``"descent"`` or ``"dependent"``; each a `Reached` with the point (high + low) of the
         system of that name in `graphreg.conic.programme`, the radius within which an exact solution lies, the pairs of
         rows and columns and the core rows that solve it, and the rows that were left out.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> x = cp.Variable(2)
+    >>> bounds = gr.certify(cp.Problem(cp.Minimize(cp.sum(x)), [x >= 1.0]))
+    >>> bounds.status
+    'certified'
     """
 
     lower: float

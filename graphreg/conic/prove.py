@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .. import verify
+from ..base.display import Suggesting
 from ..base.files import own_place, put
 from ..certificate.proof import lines, text
 from ..errors import ProofError
@@ -24,7 +25,7 @@ from .verify import Reached
 
 
 @dataclass(frozen=True)
-class ProvedProblem:
+class ProvedProblem(Suggesting):
     """What a file proves of a problem as it is stored, with this ``hash``; a bound that is not proved is None."""
 
     path: Path

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.clock import stages
 from ..certificate import RefusedError, upwards
 from ..terms import Array
 from . import canonical, programme, verify
@@ -64,12 +65,15 @@ def certify(problem: Any, *, solver: str | None = None, gap: float = 1e-6, **opt
     """
     canonical.check(problem)
     stored = canonical.canonical(problem)
-    if solver is None and not options and problem.value is not None:
-        answer = canonical.helped(stored.programme)
-    else:
-        answer = canonical.solve(stored, solver or "CLARABEL", options)
-    reported = None if problem.value is None else float(problem.value)
-    return _told(stored, proved(stored.programme, answer, gap), reported)
+    with stages("certify") as at:
+        at("an answer")
+        if solver is None and not options and problem.value is not None:
+            answer = canonical.helped(stored.programme)
+        else:
+            answer = canonical.solve(stored, solver or "CLARABEL", options)
+        reported = None if problem.value is None else float(problem.value)
+        at("its bounds")
+        return _told(stored, proved(stored.programme, answer, gap), reported)
 
 
 def proved(p: Programme, answer: Answer, gap: float, helped: bool = True) -> Known:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks
+from ..base.display import Suggesting
 from ..problem import Problem
 from ..terms import Model
 from ..terms.losses import AbstractLoss
@@ -31,7 +32,7 @@ HARD = ("collinear columns", "column scales", "unscaled intercept", "extreme str
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RandomProblem:
+class RandomProblem(Suggesting):
     """A random problem, as a model and, written down independently of it, as plain numbers.
 
     Attributes

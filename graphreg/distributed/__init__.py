@@ -4,6 +4,7 @@ from ..network import InProcess as InProcess
 from ..running import AbstractEngine as AbstractEngine
 from .actors.config import Actors as Actors
 from .actors.faults import Faults as Faults
+from .malicious import Malicious as Malicious
 from .mpi import INTERRUPTED as INTERRUPTED
 from .mpi import MPI as MPI
 from .mpi import Facts as Facts

@@ -58,6 +58,13 @@ class Fit(Shown):
         With all nodes of the table.
     how : (str, str)
         The folds of the cross-validation, and its arguments that are not the usual ones, as code.
+
+    Examples
+    --------
+    >>> fitted.strength
+    0.1
+    >>> fitted.scores["mse"].round(2).to_dict()
+    {'this fit': 0.03, 'one model for all': 0.42, 'every node alone': 0.03}
     """
 
     problem: gr.Problem = field(repr=False)

@@ -95,8 +95,9 @@ def fit(  # noqa: PLR0913
         Those among which one is chosen; by default 20 down over three decades from where all nodes agree, and one that
         leaves every node alone.
     missing : {"error", "drop", "mean"}
-        What becomes of missing cells: an error with all of them; their rows are left out; or features get the mean of
-        their column (the commonest value, of a category), and rows without target, node or weight are left out.
+        What becomes of missing values (empty cells): an error with all of them; their rows are left out; or features
+        get the mean of their column (the commonest value, of a category), and rows without target, node or weight are
+        left out.
     ids : {"exact", "text"}
         Whether the nodes of table and graph are compared as they are, or as text (101 is then "101"). Those of files
         are text.

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..base.display import Suggesting
 from ..base.escaping import visible
 from ..inputs import Labels, as_labels, components_of
 from ..terms import Array, EdgeBlock, SampleBlock, Space, Strength, alike, shared, strengths
@@ -25,7 +26,7 @@ SMALL = 1 << 16  # numbers in the Gram matrices of all nodes
 
 
 @dataclass(frozen=True, repr=False)
-class DualPoint:
+class DualPoint(Suggesting):
     """Flows per edge block and prices per sample block."""
 
     flows: tuple[Array, ...]

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..base.display import Suggesting
 from ..errors import DataError
 from ..oracles import minimiser
 from ..terms import Array
@@ -28,7 +29,7 @@ NO_NOISE = 1e-22  # of the sum of squares: residuals have the digits of the samp
 
 
 @dataclass(frozen=True)
-class Components:
+class Components(Suggesting):
     """The variance components of a hierarchical model.
 
     Attributes

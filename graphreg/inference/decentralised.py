@@ -17,6 +17,7 @@ from ..base.clock import nothing_yet
 from ..base.messages import warn
 from ..errors import DataError, MethodError
 from ..methods import DecreasingStep, ExactDiffusion
+from ..network import most
 from ..oracles import NodeGradients
 from ..running import Solution
 from ..terms import Array
@@ -72,7 +73,7 @@ def warn_of(
 
 def behind(got: Mapping[str, Any]) -> int:
     """The samples behind the Hessian, of all nodes: K a(T) batch."""
-    return int((got["passes"] > 0).sum()) * int(got["hessian_samples"])
+    return int(np.where(got["passes"] > 0, got["hessian_samples"], 0).sum())
 
 
 def assumed_of(
@@ -94,10 +95,11 @@ def assumed_of(
         else f"{exponent}; proven for 1/2 < alpha < 1 and K = o(T^(2 alpha - 1)) (Theorem 3): K = {K} beside "
         f"{T ** (2.0 * alpha - 1.0):.3g}"
     )
+    batch = " to ".join(map(str, np.unique([np.min(got["batch"]), np.max(got["batch"])])))
     taken = f"of which the one-step estimator leaves about {shifts['hessian']:.2g}"
     start = taken if estimator == "one-step" else "which stays"
     return (
-        f"normality of averages as T grows: T = {T} steps of K = {K} nodes with {got['batch']} samples each"
+        f"normality of averages as T grows: T = {T} steps of K = {K} nodes with {batch} samples each"
         + (f", after a burn-in of {got['burn_in']}" if got["burn_in"] else "")
         + (" (interrupted)" if broken else ""),
         f"samples are independent, of a distribution that may differ from node to node; {seen}",
@@ -283,7 +285,7 @@ def estimate(
     steps = (checks.count | None)(rounds, "rounds", MethodError)
     if steps is None:
         counts = NodeGradients(form).counts
-        steps = max(int(counts[counts > 0].min()) // (getattr(method, "batch", None) or 1), 1)
+        steps = max(int(counts[counts > 0].min()) // most(getattr(method, "batch", None) or 1), 1)
     if method is None:
         a = max(min(ceil(MANY * form.d / form.n), steps), 1)
         method = ExactDiffusion(

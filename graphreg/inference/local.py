@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from .. import checks
+from ..base.display import Suggesting
 from ..certificate import Certificate, Certifier, at_infinity
 from ..errors import DataError, MethodError
 from ..form import Form, SampleBlock, without_edges
@@ -29,7 +30,7 @@ SUSPICIOUS = 1e-6  # below this share of the curvature of its design a fit may b
 
 
 @dataclass(frozen=True, repr=False)
-class LocalFits:
+class LocalFits(Suggesting):
     """The local estimates of all nodes that have data.
 
     Attributes

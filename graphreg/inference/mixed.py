@@ -189,7 +189,8 @@ def hierarchical(
     random: Sequence[str] | None = None,
     seconds: float | None = None,
 ) -> HierarchicalEstimate:
-    """The mixed model (5.1) on a tree: variances, coefficients of the root, predictions of all others.
+    """The mixed model (5.1) on a tree: variances of the random effects, coefficients of the root with standard errors,
+    predictions of all others.
 
     Parameters
     ----------

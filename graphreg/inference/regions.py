@@ -11,7 +11,7 @@ import pandas as pd
 
 from .. import checks
 from ..base.clock import in_time
-from ..base.display import Html, Shown
+from ..base.display import Html, Shown, Suggesting
 from ..base.lazy import stats
 from ..base.messages import did_you_mean
 from ..base.shortcuts import shortcut
@@ -203,7 +203,7 @@ class ConfidenceRegion(Shown):
         return f"<ConfidenceRegion of {len(self.names)} coefficients: {self.title}>"
 
 
-class LocalRegions(dict[Hashable, ConfidenceRegion]):
+class LocalRegions(dict[Hashable, ConfidenceRegion], Suggesting):
     """The regions of the nodes by label: a dict that prints as one line and suggests labels for those that it lacks."""
 
     def __missing__(self, label: Hashable) -> ConfidenceRegion:
@@ -216,7 +216,8 @@ class LocalRegions(dict[Hashable, ConfidenceRegion]):
 
 @in_time
 def local_regions(problem: Any, covariance: str = "HC3", *, seconds: float | None = None) -> LocalRegions:
-    """The confidence region of each node's own estimate, from its data alone, by label; see `local_fits`.
+    """The standard errors, confidence intervals and region of each node's own estimate, from its data alone, by label;
+    see `local_fits`.
 
     Parameters
     ----------

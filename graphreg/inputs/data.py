@@ -70,6 +70,13 @@ class NodeData(Frozen, display.Shown):
         Whether the first column of X is the intercept.
     columns : Columns, optional
         Where in a frame the data came from, so that `read` can read others like it.
+
+    Examples
+    --------
+    >>> data.features, data.targets
+    (('rain', 'temp'), ('level',))
+    >>> gr.NodeData.from_dict({"a": ([[1.0], [2.0]], [1.0, 2.1])}).X.shape
+    (2, 1)
     """
 
     ARRAYS = "node", "X", "y", "weights", "offset"
@@ -109,7 +116,8 @@ class NodeData(Frozen, display.Shown):
         *,
         standardise: bool | Sequence[Hashable] | Standardised = False,
     ) -> NodeData:
-        """Data from the columns of a frame, one sample per row.
+        """Data from the columns of a frame, one sample per row. Missing values are refused, each by its column and row;
+        `graphreg.fit` has rules for them.
 
         Penalties treat all features alike, so that those in very different units (dollars, shares) want to be
         standardised: a column x with mean m and standard deviation s stands in the data as (x - m) / s. A coefficient w

@@ -125,6 +125,12 @@ class Graph(Frozen, Shown):
     GraphError
         For no nodes, a repeated, missing or unhashable label, an edge to a node that is not there, a self loop, a
         repeated edge, or a bad weight. The message names the node or edge.
+
+    Examples
+    --------
+    >>> river = gr.Graph.from_edges([("a", "b"), ("b", "c", 2.0)])
+    >>> river.labels, river.weight.tolist()
+    (('a', 'b', 'c'), [1.0, 2.0])
     """
 
     ARRAYS = "tail", "head", "weight"

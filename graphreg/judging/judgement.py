@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.clock import OutOfTimeError, alarm, at_least, check_deadline
-from ..base.display import Html, sentence, table
+from ..base.clock import OutOfTimeError, alarm, at_least, check_deadline, stages
+from ..base.display import Html, Suggesting, sentence, table
 from ..base.gate import refuse
 from ..base.shortcuts import shortcut
 from ..certificate import (
@@ -50,7 +50,7 @@ Bounds = Iterator[tuple[str, Callable[[], Certificate]]]
 
 
 @dataclass(frozen=True)
-class BoundStep:
+class BoundStep(Suggesting):
     """The outcome of one way to a lower bound: its name, the bound, the relative gap to it and the seconds it took."""
 
     name: str
@@ -137,12 +137,13 @@ def judge(
     """The certificate of w, by as many of the steps as it takes: what is given or follows from the gradients at w, what
     balances them at the kinks near w, some rounds of the primal-dual method from w and the flows found so far, and the
     exact route."""
-    with limits:
+    with limits, stages("certify") as at:
         refuse(Costs(form).arrays / 8.0, "certify", "about ")
         own = feasible(form, w)
         judged, name = _Judged(form, own, gap), "gradients"
         try:
             for name, bound in judged.bounds(flows, prices):
+                at(name)
                 began = time.perf_counter()
                 if judged.found:  # what a solve knew it has said
                     check_deadline()
@@ -242,7 +243,7 @@ class _Judged:
 
 # ---- what somebody else made of the problem in CVXPY -----------------------------------------------------------------
 @dataclass(frozen=True, repr=False)
-class Compiled:
+class Compiled(Suggesting):
     """A problem compiled to CVXPY.
 
     Attributes
@@ -253,6 +254,13 @@ class Compiled:
         The (n, d) parameters, latent nodes last (None in the dual form).
     z : list
         One (m, k) variable per edge block: the differences in the primal form, the flows in the dual form.
+
+    Examples
+    --------
+    >>> compiled = problem.compile()
+    >>> value = compiled.cvxpy.solve()
+    >>> compiled.read().certificate.relative_gap < 1e-3
+    True
     """
 
     cvxpy: cp.Problem

@@ -44,6 +44,12 @@ class Exact(AbstractMethod):
         Any installed CVXPY solver that takes the problem; "clarabel" by default, "scs" beside it.
     form : {"primal", "dual"}
         Which of the two problems is given to the solver.
+
+    Examples
+    --------
+    >>> exact = problem.solve(gr.Exact())
+    >>> exact.method, exact.status
+    ('Exact(clarabel)', 'certified')
     """
 
     needs = "a form in CVXPY of every penalty, and a size that a conic solver can take"

@@ -39,6 +39,17 @@ class LinearSystem(AbstractMethod):
     References
     ----------
     Zhu, Ghahramani and Lafferty, Semi-supervised learning using Gaussian fields and harmonic functions, ICML 2003.
+
+    Examples
+    --------
+    >>> smooth = gr.Problem(gr.SquaredLoss(data) + 0.1 * gr.TotalVariation(graph, gr.SquaredL2()))
+    >>> smooth.solve(gr.LinearSystem()).table().round(2)
+          rain  temp
+    node
+    a     0.97 -0.01
+    b     0.92 -0.01
+    c    -0.70 -0.03
+    d    -1.03  0.03
     """
 
     needs = (

@@ -48,6 +48,13 @@ class OneNode(AbstractMethod):
     the whole design takes part.
 
     Prices are the gradients at the point; flows of penalties with kinks balance them, and so leave nothing to repair.
+
+    Examples
+    --------
+    >>> one = gr.NodeData.from_arrays(np.eye(3), [3.0, 0.2, -2.0], ["a"] * 3)
+    >>> lasso = gr.Problem(gr.SquaredLoss(one, scale="sum") + 1.0 * gr.NodePenalty(gr.L1()))
+    >>> lasso.solve(gr.OneNode()).coef.round(3).tolist()
+    [[2.0, 0.0, -1.0]]
     """
 
     needs = (

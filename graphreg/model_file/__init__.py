@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..base.display import Suggesting
 from ..base.escaping import visible
 from ..base.messages import near, shown
 from ..checks import switch
@@ -42,7 +43,7 @@ MEANT = {
 
 
 @dataclass(frozen=True, repr=False)
-class ModelFile:
+class ModelFile(Suggesting):
     """A model file that was read.
 
     Attributes
@@ -59,6 +60,12 @@ class ModelFile:
         What was read for each [data].
     graphs : tuple of Graph
         One per [graph].
+
+    Examples
+    --------
+    >>> file = gr.read_model("model.toml")
+    >>> file.problem.solve().status
+    'certified'
     """
 
     path: Path

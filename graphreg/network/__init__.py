@@ -44,4 +44,5 @@ from .view import LocalView as LocalView
 from .view import Scales as Scales
 from .view import WholeGraph as WholeGraph
 from .view import curvature_beside as curvature_beside
+from .view import most as most
 from .view import of_losses as of_losses

@@ -70,6 +70,13 @@ class Availability:
         those of ``FedADMM(while_away="ipw")`` and of the means at a server.
 
     Latent nodes (of a hierarchy) are nobody's devices, and always there.
+
+    Examples
+    --------
+    >>> often = gr.Availability({"a": 1.0, "b": 0.5, "c": 1.0, "d": 0.9})
+    >>> run = problem.solve(gr.FedADMM(availability=often), seed=0)
+    >>> run.status, run.ledger.by_node()["away"].gt(0).tolist()
+    ('certified', [False, True, False, True])
     """
 
     probability: float | Mapping[Hashable, float] | None = checked(PROBABILITY, None)

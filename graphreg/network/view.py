@@ -6,7 +6,7 @@ A step goes beyond its own nodes only through ``exchange`` (the values of neighb
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar, cast
@@ -46,6 +46,11 @@ def curvature_beside(form: Form) -> Array:
     for block in form.beside:
         out += block.traces(block.loss.typical_curvature(block.offset, block.y) * block.scale) / form.d
     return out
+
+
+def most(each: int | Mapping[Hashable, int]) -> int:
+    """The largest of what is one number for all nodes, or one by label."""
+    return max(each.values(), default=1) if isinstance(each, Mapping) else each
 
 
 T = TypeVar("T")
@@ -149,11 +154,24 @@ class LocalView:
         """Gradients of the nodes' losses."""
         return NodeGradients(self.form)
 
-    def gradient(self, w: Array, batch: int | None, t: int) -> Array:
+    def gradient(self, w: Array, batch: int | Mapping[Hashable, int] | None, t: int) -> Array:
         """grad h_i(w_i), (n, d): of all samples, or an estimate from a batch drawn with replacement in step t."""
         if batch is None:
             return self.gradients.full(w)
-        return self.gradients.sampled(w, self.streams("samples").uniform(t, batch))
+        return self.gradients.at_samples(w, self.places(batch, t))
+
+    def places(self, batch: int | Mapping[Hashable, int], t: int) -> Array:
+        """The samples of each node drawn with replacement in step t, (n, b); -1 beyond the batch of a node, where it is
+        given by label."""
+        uniform = self.streams("samples").uniform(t, most(batch))
+        if isinstance(batch, Mapping):
+            uniform = np.where(np.arange(most(batch)) < self.each(batch)[:, None], uniform, np.nan)
+        return self.gradients.places(uniform)
+
+    def each(self, counts: int | Mapping[Hashable, int]) -> Array:
+        """What is one number for all nodes, or one by label, at every node, (n,); 1 at latent nodes."""
+        labels = self.form.labels
+        return np.array([counts.get(x, 1) for x in labels] if isinstance(counts, Mapping) else [counts] * len(labels))
 
     @of_losses
     def losses(self) -> NodeGradients:

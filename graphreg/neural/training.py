@@ -78,6 +78,16 @@ class Trained:
     status : str
         "not convex: no certificate".
     certificate : None
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> import torch
+    >>> data = {node: (torch.randn(20, 3), torch.randint(2, (20,))) for node in "abcd"}
+    >>> sgd = partial(torch.optim.SGD, lr=0.1)
+    >>> local = gr.neural.LocalNetworks(torch.nn.Linear(3, 2), data, torch.nn.functional.cross_entropy, sgd)
+    >>> len(gr.neural.train(local, rounds=20).objectives)
+    21
     """
 
     networks: LocalNetworks

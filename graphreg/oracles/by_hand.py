@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..base.display import Suggesting
 from ..errors import MethodError
 from ..form import EdgeBlock, Form
 from ..terms import Array
@@ -21,7 +22,7 @@ CALLS = 40  # of a prox that goes on from its last answer, at most, until it mov
 STILL = 1e-14
 
 
-class Oracles:
+class Oracles(Suggesting):
     """Arrays and functions of a problem ``sum_i f_i(w_i) + sum_e c_e phi(w_tail - w_head) + sum_i psi(w_i)``.
 
     Rows are nodes in the order of ``labels``, latent ones last; edges are those between nodes, of all terms.

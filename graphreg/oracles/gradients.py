@@ -65,18 +65,18 @@ class NodeGradients:
         return self.at_samples(w, self.places(uniform))
 
     def places(self, uniform: Array) -> Array:
-        """The samples drawn with replacement by uniform (n, b), each node's counted from 0."""
-        place = (uniform * self.counts[:, None]).astype(np.intp)
-        return np.minimum(place, np.maximum(self.counts - 1, 0)[:, None])
+        """The samples drawn with replacement by uniform (n, b), each node's counted from 0; -1 where it is nan."""
+        place = (np.nan_to_num(uniform) * self.counts[:, None]).astype(np.intp)
+        return np.where(np.isnan(uniform), -1, np.minimum(place, np.maximum(self.counts - 1, 0)[:, None]))
 
     def at_samples(self, w: Array, place: Array) -> Array:
         """The estimates from given samples: ``place`` (n, b) counts the samples of each node from 0, in the order of
-        the data. Nodes without samples have the gradient of their ground edges."""
+        the data; -1 is none. Nodes without samples have the gradient of their ground edges."""
         out = np.zeros(self.form.shape)
         for block, (nodes, rows, count) in zip(self.form.samples, self._rows, strict=True):
             chosen = rows[np.arange(len(nodes))[:, None], place[nodes]]  # (g, b) rows of the block
-            b = chosen.shape[1]
-            out[nodes] += self._of_rows(block, w, np.repeat(nodes, b), chosen.ravel(), np.repeat(count / b, b), b)
+            b, factor = chosen.shape[1], _factors(count, place[nodes])
+            out[nodes] += self._of_rows(block, w, np.repeat(nodes, b), chosen.ravel(), factor.ravel(), b)
         return self._add_ground(w, out)
 
     def _of_rows(self, block: SampleBlock, w: Array, node: Array, rows: Array, factor: Array, b: int) -> Array:
@@ -114,8 +114,7 @@ class NodeGradients:
             else:
                 nodes, rows, count = self._rows[k]
                 chosen = rows[np.arange(len(nodes))[:, None], place[nodes]]
-                factor = np.repeat((count / place.shape[1])[:, None], place.shape[1], axis=1)
-                out[nodes] += self._hessians_of(block, w[nodes], chosen, factor)
+                out[nodes] += self._hessians_of(block, w[nodes], chosen, _factors(count, place[nodes]))
         for edge in self.ground:
             columns = edge.columns(self.form.d)
             np.add.at(out, (edge.tail[:, None, None], columns[:, None], columns), edge.curvatures(w))
@@ -215,6 +214,12 @@ class NodeGradients:
             factor = edge.penalty.smoothness() if largest else convex
             out += np.bincount(edge.tail, factor * edge.weight, self.form.n)
         return out
+
+
+def _factors(count: Array, place: Array) -> Array:
+    """By how much each of the samples drawn counts in an estimate of the sum over all, (g, b)."""
+    drawn = place >= 0
+    return np.where(drawn, (count / np.maximum(drawn.sum(axis=1), 1))[:, None], 0.0)
 
 
 def _smoothness(block: SampleBlock) -> float:

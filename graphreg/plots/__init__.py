@@ -18,8 +18,10 @@ from .layouts import given_places as given_places
 from .maps import plot_map as plot_map
 from .penalties import penalty_figure as penalty_figure
 from .penalties import plot_penalty as plot_penalty
-from .shapes import Shape as Shape
-from .shapes import shapes_of as shapes_of
+from .shapes import Outlines as Outlines
+from .shapes import Rings as Rings
+from .shapes import outlines_of as outlines_of
+from .shapes import positions_or_outlines as positions_or_outlines
 from .traces import plot_bounds as plot_bounds
 from .traces import plot_trace as plot_trace
 from .tuning import plot_cross_validation as plot_cross_validation

@@ -1,4 +1,4 @@
-"""Figures of a comparison: how far above the optimum each method is, against what it cost to get there."""
+"""Figures of a comparison: how far above the optimum each method is, or how well it predicts, against what it cost."""
 
 from __future__ import annotations
 
@@ -21,22 +21,33 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SIZE = (11.0, 8.0)  # inches
+SCORED = ("rounds", "messages", "bytes")  # against which scores are drawn
+SCORES_SAY = (
+    "Scores of rows held out, of the iterates: no certificate speaks of them. What certificates cost is left out."
+)
 
 
-def plot_comparison(comparison: Comparison, x: str = "rounds", ax: Axes | None = None) -> Axes:
-    """The distance of the best objective so far from the comparison's bound, against its cost; both axes logarithmic.
+def plot_comparison(comparison: Comparison, x: str | None = None, ax: Axes | None = None, y: str | None = None) -> Axes:
+    """The scores, or the gaps, of all methods of a comparison against their cost.
+
+    The score is that of the rows held out, after the rounds that were looked at; markers are at the last of them.
+
+    The gap is the distance of the best objective so far from the comparison's bound; both axes are logarithmic.
 
     As the bound is certified, each point of a line is a certified bound of the relative distance from the optimum.
     Large markers are the gaps that the runs certified by themselves, at their last check. Messages and bytes are those
-    of the method and its adaptation, without certificates. Methods without rounds, and those that send nothing, are
-    horizontal lines at what they reached, with their marker at the right.
+    of the method and its adaptation, without certificates, of scores too. Methods without rounds, and those that send
+    nothing, are horizontal lines at what they reached, with their marker at the right.
 
     Parameters
     ----------
     comparison : Comparison
-    x : {"rounds", "messages", "bytes", "seconds"}
+    x : {"rounds", "messages", "bytes", "seconds"}, optional
+        By default bytes for scores, and rounds for gaps; of scores seconds are not known.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
+    y : {"score", "gap"}, optional
+        By default the score, where one was asked for.
 
     Returns
     -------
@@ -45,8 +56,11 @@ def plot_comparison(comparison: Comparison, x: str = "rounds", ax: Axes | None =
     Raises
     ------
     ModelError
-        For another x, where matplotlib is missing, or where there is nothing to draw.
+        For another x or y, where matplotlib is missing, or where there is nothing to draw.
     """
+    if _scored(comparison, y):
+        return _plot_scores(comparison, "bytes" if x is None else x, ax)
+    x = "rounds" if x is None else x
     checks.one_of(*COSTS)(x, "x")
     if not np.isfinite(comparison.bound):
         raise ModelError("there is nothing to draw: no run gave a certified bound")
@@ -57,8 +71,34 @@ def plot_comparison(comparison: Comparison, x: str = "rounds", ax: Axes | None =
     return finished(axes, _words(comparison), 8.5) if ax is None else axes
 
 
-def comparison_figure(comparison: Comparison, figure: Figure | None = None) -> Figure:
-    """The plots against rounds, messages, bytes and seconds in one figure; the caption says what they measure by.
+def _scored(comparison: Comparison, y: str | None) -> bool:
+    """True where scores are to be drawn, and not gaps."""
+    known = ("score", "gap") if comparison.measure else ("gap",)
+    (checks.one_of(*known) | None)(y, "y")
+    return bool(comparison.measure) and y != "gap"
+
+
+def _plot_scores(comparison: Comparison, x: str, ax: Axes | None) -> Axes:
+    checks.one_of(*SCORED)(x, "x")
+    axes, column = axes_for(ax, (8.0, 5.0)), {"rounds": "round"}.get(x, x)
+    scores = comparison.scores().astype({column: float})  # nan where nobody counts
+    for k, name in enumerate(comparison.solutions):
+        curve = scores[scores["method"] == name]
+        cost, score = (np.nan_to_num(np.array(curve[each])) for each in (column, comparison.measure))
+        style: dict[str, Any] = {**line_style(k), "linewidth": 1.2, "markersize": 6, "label": picture(name)}
+        if len(cost) and cost[-1] > 0:  # on a logarithmic axis there is no round 0
+            seen = cost > 0
+            axes.plot(cost[seen], score[seen], markevery=[-1], **style)
+        elif len(cost):
+            edge: Any = axes.get_yaxis_transform()
+            axes.plot([0.0, 1.0], score[[-1, -1]], markevery=[-1], transform=edge, clip_on=False, **style)
+    described(axes, COSTS[x][1], f"{picture(comparison.measure)} of the rows held out", "x", "0.9")
+    return finished(axes, SCORES_SAY, 8.5) if ax is None else axes
+
+
+def comparison_figure(comparison: Comparison, figure: Figure | None = None, y: str | None = None) -> Figure:
+    """The plots of the gap against rounds, messages, bytes and seconds in one figure, or of the score against the first
+    three, where one was asked for; the caption says what they measure by.
 
     Returns
     -------
@@ -69,15 +109,17 @@ def comparison_figure(comparison: Comparison, figure: Figure | None = None) -> F
     >>> len(gr.plots.comparison_figure(gr.compare(problem, [gr.ADMM()])).axes)
     4
     """
-    whole: Figure = pyplot().figure(figsize=SIZE, layout="constrained") if figure is None else figure
-    panels = whole.subplots(2, 2, sharey=True)
-    for x, axes in zip(COSTS, panels.flat, strict=True):
-        plot_comparison(comparison, x, axes)
-    for axes in panels[:, 1]:
+    scored = _scored(comparison, y)
+    size = (SIZE[0], SIZE[1] / 2.0) if scored else SIZE
+    whole: Figure = pyplot().figure(figsize=size, layout="constrained") if figure is None else figure
+    panels = whole.subplots(1, 3, sharey=True, squeeze=False) if scored else whole.subplots(2, 2, sharey=True)
+    for x, axes in zip(SCORED if scored else COSTS, panels.flat, strict=True):
+        plot_comparison(comparison, x, axes, y)
+    for axes in panels[:, 1:].flat:
         axes.set_ylabel("")
     handles, labels = panels.flat[0].get_legend_handles_labels()
     whole.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize="small")
-    whole.suptitle(caption(_words(comparison), 120), fontsize="medium")
+    whole.suptitle(caption(SCORES_SAY if scored else _words(comparison), 120), fontsize="medium")
     return whole
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,11 +15,13 @@ from ..running import Solution
 from ..terms import Array, name_of
 from .canvas import axes_for, column_of, fitted, legend_below, room_of, swatch, titled
 from .graphs import boundary
-from .layouts import DARK, area_of, cells_of, luminance, places
-from .shapes import Rings, borders, outlines, squares
+from .layouts import DARK, area_of, cells_of, given_places, luminance
+from .shapes import Outlines, Rings, borders, outlines_of, positions_or_outlines, squares
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from .layouts import Positions
 
 BOLD, OPEN = 2.0, 1.0  # widths of the lines between clusters, and where that is undecided
 MANY = 300  # nodes from which on these are thinner
@@ -34,7 +36,8 @@ Borders = tuple[Array, list[tuple[int, int]]]  # lines, and the two nodes on bot
 
 def plot_map(
     solution: Solution,
-    shapes: Any = None,
+    positions: Positions = None,
+    outlines: Any = None,
     feature: Any = None,
     key: str | None = None,
     unit: str = "",
@@ -51,15 +54,18 @@ def plot_map(
     Parameters
     ----------
     solution : Solution
-    shapes : optional
-        Where the nodes are. A mapping from labels to points (x, y); a mapping from labels to a ring of points (k, 2) or
-        to several; GeoJSON (a FeatureCollection) or TopoJSON, as a dict or as the path of a file. Longitudes and
-        latitudes are drawn at the scale of their middle. By default the cells of a grid, where all labels are pairs
-        (row, column). Shapes of no node are outlines without a colour.
+    positions : mapping or DataFrame, optional
+        Where the nodes are, as points: a pair (x, y) per label, or a frame whose first two columns are x and y. Without
+        positions and outlines the cells of a grid, where all labels are pairs (row, column).
+    outlines : mapping, frame, dict or path, optional
+        Where they are, as areas: a mapping from labels to a ring of points (k, 2) or to several; a frame of geopandas;
+        GeoJSON (a FeatureCollection) or TopoJSON, as a dict or as the path of a file. Longitudes and latitudes are
+        drawn at the scale of their middle. Shapes of no node are outlines without a colour.
     feature : coordinate, optional
         The first one by default.
     key : str, optional
-        The property of the features of GeoJSON or TopoJSON that has the label of the node; their ``id`` by default.
+        The property of the outlines that has the label of the node; by default the one, or the ``id``, that names
+        all nodes.
     unit : str
         Of the coefficient, for the scale of colours.
     ax : matplotlib Axes, optional
@@ -77,15 +83,14 @@ def plot_map(
 
     Raises
     ------
-    DataError
-        For shapes that are none, and for a node without one.
     ModelError
-        For an unknown feature, where nothing says where the nodes are, or where matplotlib is missing.
+        For outlines that are none, a node without one or without a position, an unknown feature, where nothing says
+        where the nodes are, or where matplotlib is missing.
 
     Examples
     --------
     >>> places = {"a": (0, 0), "b": (1, 0), "c": (2, 1), "d": (3, 1)}
-    >>> gr.plots.plot_map(solution, places, "rain", unit="m per mm").get_title()
+    >>> gr.plots.plot_map(solution, places, feature="rain", unit="m per mm").get_title()
     'rain at 4 nodes in 2 clusters'
     """
     space = solution.form.space
@@ -94,12 +99,13 @@ def plot_map(
     values, clusters = space.in_units(solution.coef)[:, column].copy(), solution.clusters(prove)
     values[[space.index[label] for label in solution.free]] = np.nan
     axes = axes_for(ax, (7.5, 5.5))
-    points = shapes is not None and _are_points(shapes)
+    positions_or_outlines(positions, outlines)
     colours = _Colours.of(values)
-    if points:
-        lines, pairs = _draw_points(axes, solution, places(solution.labels, (), shapes), values, colours)
+    if positions is not None:
+        lines, pairs = _draw_points(axes, solution, given_places(positions, solution.labels), values, colours)
     else:
-        lines, pairs = _draw_areas(axes, solution, shapes, key, values, colours)
+        areas = _cells(solution.labels) if outlines is None else outlines_of(outlines, solution.labels, key)
+        lines, pairs = _draw_areas(axes, areas, outlines is None, values, colours)
     _draw_boundary(
         axes, lines, boundary(solution, pairs, prove), float(np.clip((MANY / len(values)) ** 0.25, 0.6, 1.0))
     )
@@ -111,13 +117,6 @@ def plot_map(
     titled(axes, what + ("" if solution.status == "certified" else f" (not certified: {solution.status})"))
     legend_below(axes, below=0.1)
     return axes
-
-
-def _are_points(shapes: Any) -> bool:
-    """True of a mapping from labels to points."""
-    if not isinstance(shapes, Mapping) or shapes.get("type") in ("FeatureCollection", "Topology"):
-        return False
-    return all(np.shape(each) == (2,) for each in shapes.values() if isinstance(each, (Sequence, np.ndarray)))
 
 
 class _Colours:
@@ -141,28 +140,26 @@ class _Colours:
 
 
 # ---- areas -----------------------------------------------------------------------------------------------------------
-def _draw_areas(
-    axes: Axes, solution: Solution, shapes: Any, key: str | None, values: Array, colours: _Colours
-) -> Borders:
+def _cells(labels: Sequence[Hashable]) -> Outlines:
+    """The cells of a grid."""
+    cells = cells_of(labels)
+    if cells is None:
+        raise ModelError(
+            "the labels of the nodes are no cells (row, column) of a grid; say where they are: positions= or outlines="
+        )
+    return Outlines(squares(cells), [], degrees=False, upwards=True)
+
+
+def _draw_areas(axes: Axes, areas: Outlines, cells: bool, values: Array, colours: _Colours) -> Borders:
     """Nodes as areas, and the lines between them."""
-    labels, others, degrees = solution.labels, list[Rings](), False
-    if shapes is None:
-        cells = cells_of(labels)
-        if cells is None:
-            raise ModelError(
-                "the labels of the nodes are no cells (row, column) of a grid; say where they are: shapes="
-            )
-        own: dict[Hashable, Rings] = dict(zip(labels, squares(cells), strict=True))
-    else:
-        own, others, degrees = outlines(shapes, labels, key)
-    patches = [_path(own[label]) for label in labels]
+    patches = list(map(_path, areas.own))
     collection: Any = importlib.import_module("matplotlib.collections").PathCollection
-    line = 0.0 if shapes is None else float(np.clip(40.0 / len(labels), 0.1, 0.6))
-    for each in others:
+    line = 0.0 if cells else float(np.clip(40.0 / len(patches), 0.1, 0.6))
+    for each in areas.others:
         axes.add_collection(collection([_path(each)], facecolors="none", edgecolors="0.8", linewidths=0.4))
     known = np.isfinite(values)
     face = np.where(known[:, None], colours.mapping.to_rgba(np.nan_to_num(values)), 1.0)
-    edge: Any = face if shapes is None else THIN
+    edge: Any = face if cells else THIN
     axes.add_collection(collection(patches, facecolors=face, edgecolors=edge, linewidths=line or 0.3))
     below, dark = colours.diverging & (values < 0), luminance(face) < DARK
     hatched = ((below & ~dark, BELOW, "0.35"), (below & dark, BELOW, "0.85"), (~known, UNKNOWN, "0.35"))
@@ -176,8 +173,8 @@ def _draw_areas(
         swatch(axes, UNKNOWN, "no data")
     axes.autoscale_view()
     middle = np.mean(axes.get_ylim())
-    axes.set_aspect(1.0 / max(np.cos(np.radians(middle)), 0.1) if degrees else 1.0)
-    return borders([own[label] for label in labels])
+    axes.set_aspect(1.0 / max(np.cos(np.radians(middle)), 0.1) if areas.degrees else 1.0)
+    return borders(areas.own)
 
 
 def _path(rings: Rings) -> Any:

@@ -1,22 +1,22 @@
-"""The outlines of nodes on a map, from GeoJSON, TopoJSON or lists of points."""
+"""The outlines of nodes, for maps and reports: from GeoJSON, TopoJSON, frames or lists of points."""
 
 from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..base.messages import did_you_mean, missing_entries, shown
-from ..errors import DataError, GraphregError
+from ..base.messages import did_you_mean, shown
+from ..errors import ModelError
 from ..terms import Array
 
 FORMATS = ("FeatureCollection", "Topology")  # of GeoJSON and of TopoJSON
+FEW = 5  # names that a message lists
 Rings = list[Array]  # closed lines (k, 2): outlines of parts and of holes
 
 
@@ -24,35 +24,94 @@ Rings = list[Array]  # closed lines (k, 2): outlines of parts and of holes
 class Shape:
     """A shape of a file, without rings where it has no area."""
 
-    id: Any
-    properties: Mapping[str, Any]
+    names: dict[str, str]  # the id and the properties, as text
     rings: Rings
 
-    @cached_property
-    def names(self) -> dict[str, str]:
-        """The id and the properties, as text."""
-        known = {} if self.id is None else {"id": self.id}
-        return {str(key): str(value) for key, value in (known | dict(self.properties)).items()}
+
+@dataclass(frozen=True)
+class Outlines:
+    """The outlines of nodes.
+
+    Attributes
+    ----------
+    own : list
+        The rings of each node.
+    others : list
+        Those of shapes that are no node's.
+    degrees : bool
+        Whether all points may be longitudes and latitudes.
+    upwards : bool
+        Whether y is known to run upwards: of degrees, frames and mappings, and not of files that are projected.
+    """
+
+    own: list[Rings]
+    others: list[Rings]
+    degrees: bool
+    upwards: bool
 
 
-def shapes_of(given: Any, what: str, error: type[GraphregError]) -> dict[str, list[Shape]]:
-    """The shapes of GeoJSON or TopoJSON (a dict, or the path of a file), by the name of their collection.
+def outlines_of(given: Any, labels: Sequence[Hashable], key: str | None = None) -> Outlines:
+    """The outlines of nodes: of a mapping from labels to rings of points (k, 2), of GeoJSON or TopoJSON (a dict, or the
+    path of a file), of a frame of geopandas. A shape belongs to the node whose label, as text, is its id or property
+    ``key``; without a key the one is taken that names most nodes.
 
     Returns
     -------
-    A list of shapes for each collection; GeoJSON is the one named features.
+    Outlines
+        The rings of points of each node, and those of no node.
 
     Raises
     ------
-    error
-        For a file that cannot be read, and for what does not keep to its format.
+    ModelError
+        For what is none of these, shapes that are no polygons, and a node without an outline, with the names that
+        there are.
     """
-    given = _parsed(given, what, error) if isinstance(given, (str, Path)) else given
+    frame: Any = getattr(given, "__geo_interface__", None)
+    plain = isinstance(given, Mapping) and frame is None and not isinstance(given.get("type"), str)
+    if plain:
+        key = "id"
+        collections = {"outlines": [Shape({key: str(label)}, _rings(label, each)) for label, each in given.items()]}
+    else:
+        collections = _shapes_of(given if frame is None else frame)
+    shapes, key = _matching(collections, list(map(str, labels)), key)
+    for shape in shapes:
+        if not all(np.isfinite(ring).all() for ring in shape.rings):
+            names = sorted(shape.names.values())
+            raise ModelError(f"outlines: the shape called {names} has points that are not finite; mend its coordinates")
+    own: dict[str, Rings] = {str(label): [] for label in labels}  # a node may have several
+    others = list[Rings]()
+    for shape in shapes:
+        name = shape.names.get(key)
+        if name in own:
+            own[name] += shape.rings
+        else:
+            others.append(shape.rings)
+    points = np.concatenate([ring for shape in shapes for ring in shape.rings])
+    degrees = not plain and bool((np.abs(points) <= [180.0, 90.0]).all())
+    return Outlines([own[str(label)] for label in labels], others, degrees, degrees or plain or frame is not None)
+
+
+def positions_or_outlines(positions: Any, outlines: Any) -> None:
+    """Refuses both at once.
+
+    Raises
+    ------
+    ModelError
+        Where both are given.
+    """
+    if positions is not None and outlines is not None:
+        raise ModelError("where nodes lie is said by positions or outlines, and not both; leave one of them out")
+
+
+def _shapes_of(given: Any) -> dict[str, list[Shape]]:
+    """The shapes of GeoJSON or TopoJSON (a dict, or the path of a file), by the name of their collection."""
+    given = _parsed(given) if isinstance(given, (str, Path)) else given
     kind = given.get("type") if isinstance(given, Mapping) else given
     if not isinstance(given, Mapping) or kind not in FORMATS:
-        raise error(
-            f"{what} must be GeoJSON of the type 'FeatureCollection' or TopoJSON of the type 'Topology' (a dict, or "
-            f"the path of a file), got {shown(kind)}"
+        raise ModelError(
+            "outlines must be a mapping from labels to rings, a frame with a geometry, or GeoJSON of the type "
+            "'FeatureCollection' or TopoJSON of the type 'Topology' (a dict, or the path of a file), got "
+            f"{shown(kind)}"
         )
     try:
         if kind == "FeatureCollection":
@@ -61,78 +120,56 @@ def shapes_of(given: Any, what: str, error: type[GraphregError]) -> dict[str, li
         objects = {name: each.get("geometries", [each]) for name, each in given["objects"].items()}
         return {name: [_shape(each, _geometry(each, arcs)) for each in some] for name, some in objects.items()}
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as wrong:
-        raise error(f"{what}: this is no {kind} as its format says ({wrong!r})") from None
+        raise ModelError(f"outlines: this is no {kind} as its format says ({wrong!r})") from None
 
 
-def _parsed(file: str | Path, what: str, error: type[GraphregError]) -> Any:
+def _matching(collections: Mapping[str, list[Shape]], labels: list[str], key: str | None) -> tuple[list[Shape], str]:
+    """The collection, and the id or property, that names all nodes."""
+    found: list[tuple[int, str, str]] = []
+    names = dict.fromkeys(name for shapes in collections.values() for shape in shapes for name in shape.names)
+    if key is not None and key not in names:
+        raise ModelError(f"outlines have no property {key!r}{did_you_mean(key, names)}; they have {list(names)[:8]}")
+    for name, shapes in collections.items():
+        drawable = [shape for shape in shapes if shape.rings]
+        for each in dict.fromkeys(each for shape in drawable for each in shape.names):
+            known = {shape.names[each] for shape in drawable if each in shape.names}
+            if key is None or each == key:
+                found.append((sum(label in known for label in labels), name, each))
+    if not found:
+        raise ModelError("outlines have no polygon with an id or a property, by which a node could be known")
+    best, name, key = max(found, key=lambda each: each[0])
+    shapes = [shape for shape in collections[name] if shape.rings]
+    if best == len(labels):
+        return shapes, key
+    known = {shape.names[key] for shape in shapes if key in shape.names}
+    missing = next(label for label in labels if label not in known)
+    keys = list(dict.fromkeys(repr(key) for shape in shapes for key in shape.names))
+    if best:
+        raise ModelError(
+            f"outlines have no shape whose {key!r} is {missing!r}, a node ({best} of {len(labels)} nodes have one); "
+            "add its shape, or leave outlines out"
+        )
+    values = ", ".join(map(repr, sorted(known)[:FEW]))
+    raise ModelError(
+        f"outlines: neither an id nor a property of a shape is the label of a node, such as {missing!r}. Found were "
+        f"{', '.join(keys[:FEW])}, for instance {values} as {key!r}; give each shape the label of its node as its 'id'"
+    )
+
+
+def _parsed(file: str | Path) -> Any:
     """The content of a file, which may be compressed by gzip."""
     try:
         raw = Path(file).read_bytes()
         return json.loads(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
     except OSError as wrong:
-        raise error(f"{what}: {str(file)!r} cannot be read: {wrong.strerror}; name another file") from None
+        raise ModelError(f"outlines: {str(file)!r} cannot be read: {wrong.strerror}; name another file") from None
     except (ValueError, EOFError, RecursionError) as wrong:
-        raise error(f"{what}: {str(file)!r} is no JSON ({wrong}); give GeoJSON or TopoJSON") from None
+        raise ModelError(f"outlines: {str(file)!r} is no JSON ({wrong}); give GeoJSON or TopoJSON") from None
 
 
 def _shape(of: Mapping[str, Any], rings: Rings) -> Shape:
-    return Shape(of.get("id"), of.get("properties") or {}, rings)
-
-
-def outlines(
-    shapes: Any, labels: Sequence[Hashable], key: str | None
-) -> tuple[dict[Hashable, Rings], list[Rings], bool]:
-    """The rings of each node, those of shapes that are no node's, and whether coordinates are degrees.
-
-    ``shapes`` is a mapping from labels to rings, GeoJSON or TopoJSON (as a dict, or the path of a file); ``key`` is the
-    property of a feature that has its label, by default its ``id``.
-    """
-    if not isinstance(shapes, (str, Path, Mapping)):
-        raise DataError("shapes must be a mapping from labels to rings, GeoJSON (a FeatureCollection) or TopoJSON")
-    degrees = False
-    if isinstance(shapes, Mapping) and key is None and shapes.get("type") not in FORMATS:
-        found = [(label, _rings(label, each)) for label, each in shapes.items()]
-    else:
-        groups = shapes_of(shapes, "shapes", DataError).values()
-        found = [(_label(each, key), each.rings) for group in groups for each in group]
-        degrees = _in_degrees(found)
-    own, others = _matched(found, labels)
-    for said in missing_entries("shapes", own, labels):
-        raise DataError(said + _hint(found, labels, key))
-    return own, others, degrees
-
-
-def _label(shape: Shape, key: str | None) -> Any:
-    if key is None:
-        return shape.id
-    if key not in shape.properties:
-        known = shape.properties
-        raise DataError(f"a feature has no property {key!r}{did_you_mean(key, known)}; it has {list(known)[:8]}")
-    return shape.properties[key]
-
-
-def _matched(
-    found: Iterable[tuple[Any, Rings]], labels: Sequence[Hashable]
-) -> tuple[dict[Hashable, Rings], list[Rings]]:
-    """The rings by node (a node may have several features), and those of no node."""
-    own: dict[Hashable, Rings] = {}
-    others, known = list[Rings](), set(labels)
-    for label, rings in found:
-        if isinstance(label, Hashable) and label in known:
-            own.setdefault(label, []).extend(rings)
-        elif rings:
-            others.append(rings)
-    return own, others
-
-
-def _hint(found: Sequence[tuple[Any, Rings]], labels: Sequence[Hashable], key: str | None) -> str:
-    """The names of the shapes, where they are not those of the nodes."""
-    names = [label for label, _ in found][:3]
-    known = set(map(str, labels))
-    of_text = sum(str(label) in known for label, _ in found)
-    where = "by their id (name the property with key=)" if key is None else f"by {key!r}"
-    kind = "; they are text there and no text here, or the other way" if of_text == len(known) else ""
-    return f"; the shapes are called {names}, ... {where}{kind}"
+    known = {} if of.get("id") is None else {"id": of["id"]}
+    return Shape({str(key): str(value) for key, value in (known | dict(of.get("properties") or {})).items()}, rings)
 
 
 def _geometry(geometry: Mapping[str, Any] | None, arcs: list[Array] | None) -> Rings:
@@ -175,16 +212,8 @@ def _rings(label: Hashable, given: Any) -> Rings:
     except (TypeError, ValueError):
         rings = []
     if not rings or any(ring.ndim != 2 or ring.shape[-1] != 2 or len(ring) < 3 for ring in rings):
-        raise DataError(f"the shape of the node {label!r} must be a ring of at least three points (x, y), or several")
-    if not all(np.isfinite(ring).all() for ring in rings):
-        raise DataError(f"the shape of the node {label!r} has points that are not finite")
+        raise ModelError(f"the outline of the node {label!r} must be a ring of three or more points (x, y), or several")
     return rings
-
-
-def _in_degrees(found: Sequence[tuple[Any, Rings]]) -> bool:
-    """True where all points may be longitudes and latitudes."""
-    rings = [ring for _, each in found for ring in each]
-    return bool(rings) and all((np.abs(ring) <= (180.0, 90.0)).all() for ring in rings)
 
 
 # ---- borders ---------------------------------------------------------------------------------------------------------

@@ -1,34 +1,28 @@
-"""Where a report draws its nodes: by a layout, or as outlines from GeoJSON or TopoJSON, read, matched by name, and
-drawn with few points.
+"""Where a report draws its nodes: by a layout, or as outlines with few points.
 
-Coordinates that may be degrees are drawn with north upwards, and as wide as they are at their middle latitude; all
-others are taken as they are, with y downwards, as maps that are already projected have them. TopoJSON's format is that
-of https://github.com/topojson/topojson-specification.
+Coordinates that may be degrees are drawn with north upwards, and as wide as they are at their middle latitude; those of
+other files are taken as they are, with y downwards, as maps that are already projected have them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ..base.csgraph import dijkstra
-from ..errors import ModelError
 from ..inputs import components_of
-from ..plots import Shape, shapes_of
+from ..plots import Outlines, Rings
 from ..terms import Array
 
 WIDTH = 1920  # of a picture, in its own units; coordinates are whole numbers of them
 MOST_POINTS = 120_000  # of all outlines together
-FEW = 5  # names that a message lists
 
 
 @dataclass(frozen=True)
-class Outlines:
-    """Shapes as SVG paths.
+class Drawn:
+    """Outlines as SVG paths.
 
     Attributes
     ----------
@@ -47,76 +41,31 @@ class Outlines:
     height: int
 
 
-def outlines_of(given: Any, labels: Sequence[Hashable]) -> Outlines:
-    """The outlines of nodes.
-
-    Raises
-    ------
-    ModelError
-        For what is neither GeoJSON nor TopoJSON, shapes that are no polygons, and a node without an outline, with the
-        names that there are.
-    """
-    collections = shapes_of(given, "outlines", ModelError)
-    shapes, key = _matching(collections, list(map(str, labels)))
-    number = {shape.names[key]: k for k, shape in enumerate(shapes) if key in shape.names}
-    own = [number[str(label)] for label in labels]
-    for shape in shapes:
-        if not all(np.isfinite(ring).all() for ring in shape.rings):
-            names = sorted(shape.names.values())
-            raise ModelError(f"outlines: the shape called {names} has points that are not finite; mend its coordinates")
-    outlines, height = _fitted(shapes)
+def drawn(given: Outlines) -> Drawn:
+    """Outlines in the units of the picture."""
+    shapes, n = [*given.own, *given.others], len(given.own)
+    shapes, height = _fitted(shapes, given)
     step = 1
-    drawn = [_rounded(rings, step) for rings in outlines]
-    while sum(len(ring) for rings in drawn for ring in rings) > MOST_POINTS:
+    rounded = [_rounded(rings, step) for rings in shapes]
+    while sum(len(ring) for rings in rounded for ring in rings) > MOST_POINTS:
         step *= 2
-        drawn = [_rounded(rings, step) for rings in outlines]
-    paths = ["".join(map(_path, rings)) for rings in drawn]
-    place = np.array([_middle(max(outlines[k], key=lambda ring: abs(_area(ring)))) for k in own])
-    mine = set(own)
-    return Outlines([paths[k] for k in own], [paths[k] for k in range(len(paths)) if k not in mine], place, height)
-
-
-# ---- names of shapes -------------------------------------------------------------------------------------------------
-def _matching(collections: Mapping[str, list[Shape]], labels: list[str]) -> tuple[list[Shape], str]:
-    """The collection, and the id or property, that names all nodes."""
-    found: list[tuple[int, str, str]] = []
-    for name, shapes in collections.items():
-        drawable = [shape for shape in shapes if shape.rings]
-        for key in dict.fromkeys(key for shape in drawable for key in shape.names):
-            known = {shape.names[key] for shape in drawable if key in shape.names}
-            found.append((sum(label in known for label in labels), name, key))
-    if not found:
-        raise ModelError("outlines have no polygon with an id or a property, by which a node could be known")
-    best, name, key = max(found, key=lambda each: each[0])
-    shapes = [shape for shape in collections[name] if shape.rings]
-    if best == len(labels):
-        return shapes, key
-    known = {shape.names[key] for shape in shapes if key in shape.names}
-    missing = next(label for label in labels if label not in known)
-    keys = list(dict.fromkeys(repr(key) for shape in shapes for key in shape.names))
-    if best:
-        raise ModelError(
-            f"outlines have no shape whose {key!r} is {missing!r}, a node ({best} of {len(labels)} nodes have one); "
-            "add its shape, or leave outlines out"
-        )
-    values = ", ".join(map(repr, sorted(known)[:FEW]))
-    raise ModelError(
-        f"outlines: neither an id nor a property of a shape is the label of a node, such as {missing!r}. Found were "
-        f"{', '.join(keys[:FEW])}, for instance {values} as {key!r}; give each shape the label of its node as its 'id'"
-    )
+        rounded = [_rounded(rings, step) for rings in shapes]
+    paths = ["".join(map(_path, rings)) for rings in rounded]
+    place = np.array([_middle(max(rings, key=lambda ring: abs(_area(ring)))) for rings in shapes[:n]])
+    return Drawn(paths[:n], paths[n:], place, height)
 
 
 # ---- how it is drawn -------------------------------------------------------------------------------------------------
-def _fitted(shapes: list[Shape]) -> tuple[list[list[Array]], int]:
+def _fitted(shapes: list[Rings], given: Outlines) -> tuple[list[Rings], int]:
     """The rings of the shapes in the units of the picture, and its height."""
-    points = np.concatenate([ring for shape in shapes for ring in shape.rings])
+    points = np.concatenate([ring for rings in shapes for ring in rings])
     low, high = points.min(axis=0), points.max(axis=0)
-    degrees = bool((np.abs(points) <= [180.0, 90.0]).all()) and float(np.ptp(points, axis=0).max()) > 0
-    stretch = np.array([np.cos(np.radians((low[1] + high[1]) / 2)), -1.0]) if degrees else np.ones(2)
+    wide = np.cos(np.radians((low[1] + high[1]) / 2)) if given.degrees else 1.0
+    stretch = np.array([wide, -1.0 if given.upwards else 1.0])
     corner = np.minimum(low * stretch, high * stretch)
     span = np.abs((high - low) * stretch)
     unit = (WIDTH - 40) / max(float(span[0]), float(span[1]) / 1.2, 1e-300)
-    return [[(ring * stretch - corner) * unit + 20 for ring in s.rings] for s in shapes], int(span[1] * unit) + 40
+    return [[(ring * stretch - corner) * unit + 20 for ring in rings] for rings in shapes], int(span[1] * unit) + 40
 
 
 def _rounded(rings: list[Array], step: int) -> list[Array]:

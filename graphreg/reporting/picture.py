@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from ..base.escaping import visible
-from ..errors import ModelError
 from ..form import Form
-from ..plots import given_places
+from ..plots import given_places, outlines_of, positions_or_outlines
 from ..terms import Array, EdgeBlock, name_of
 from ..terms.penalties import AbstractNorm, is_equality
 from .frames import NUMBERS, Frame, between, ends_of, lasting_names, packed
-from .outlines import WIDTH, drawn_places, fitted, outlines_of
+from .outlines import WIDTH, drawn, drawn_places, fitted
 
 # ---- penalties along a line through 0: f(s) = c phi(s q), and its conjugate ------------------------------------------
 # For a unit vector q, f*(t) = sup over s of t s - f(s), and the Fenchel-Young residual f(s) + f*(t) - s t of the slice
@@ -115,13 +114,12 @@ def graph(form: Form, positions: Any, outlines: Any) -> dict[str, Any]:
 
 
 def _places(form: Form, ends: Array, positions: Any, outlines: Any) -> dict[str, Any]:
-    if positions is not None and outlines is not None:
-        raise ModelError("a report takes positions or outlines, and not both; leave one of them out")
+    positions_or_outlines(positions, outlines)
     shapes: list[str] | None = None
     others = ""
     if outlines is not None:
         users = form.labels[: form.space.n_observed]
-        found = outlines_of(outlines, users)
+        found = drawn(outlines_of(outlines, users))
         middle = dict(zip(users, found.place.tolist(), strict=True))
         place = np.rint(given_places(middle, form.labels, len(form.latent), ends)).astype(int)
         height, shapes, others = found.height, found.paths, "".join(found.others)

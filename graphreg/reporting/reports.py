@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from .. import checks
+from ..base.clock import stages
 from ..base.escaping import visible
 from ..base.messages import count
 from ..certificate import Certificate, Certifier
@@ -50,18 +51,25 @@ def report_solution(
     place = check_place(file)
     _check_point(solution)
     form = solution.form
-    frames = [*_iterates(solution), of_answer(solution, _facts(solution, "the answer", "The certified answer"))]
-    kind = "round" if len(frames) > 1 else "one"
-    data = picture.graph(form, positions, outlines) | picture.moving(form, frames)
-    data |= {"kind": kind, "runs": _runs(solution, comparison), "between": "", "begin": picture.first_edge(frames[-1])}
-    seen = [check for frame in frames for check in frame.trace]
-    if len(seen) > 1:
-        data["runs"][0]["trace"] = [*seen, *(each for each in data["runs"][0]["trace"][-1:] if each["certified"])]
-        data["between"] = BETWEEN
-    title = f"{solution.method} on {count(form.n, 'node')}: {solution.status}"
-    left_open = sentences.left_open(False, kind == "round")
-    said = sentences.certificate(solution), sentences.assumed(solution), left_open
-    write(place, page(Words(title, sentences.subject(form), *said), formulas(form), picture.script_json(data)))
+    with stages("report") as at:
+        at("what is seen")
+        frames = [*_iterates(solution), of_answer(solution, _facts(solution, "the answer", "The certified answer"))]
+        kind = "round" if len(frames) > 1 else "one"
+        data = picture.graph(form, positions, outlines) | picture.moving(form, frames)
+        data |= {
+            "kind": kind,
+            "runs": _runs(solution, comparison),
+            "between": "",
+            "begin": picture.first_edge(frames[-1]),
+        }
+        seen = [check for frame in frames for check in frame.trace]
+        if len(seen) > 1:
+            data["runs"][0]["trace"] = [*seen, *(each for each in data["runs"][0]["trace"][-1:] if each["certified"])]
+            data["between"] = BETWEEN
+        title = f"{solution.method} on {count(form.n, 'node')}: {solution.status}"
+        left_open = sentences.left_open(False, kind == "round")
+        said = sentences.certificate(solution), sentences.assumed(solution), left_open
+        write(place, page(Words(title, sentences.subject(form), *said), formulas(form), picture.script_json(data)))
 
 
 def report_path(path: Path, file: str | os.PathLike[str], positions: Any = None, outlines: Any = None) -> None:
@@ -74,11 +82,13 @@ def report_path(path: Path, file: str | os.PathLike[str], positions: Any = None,
     kept = _thinned(list(found.items()), first.form, MOST)
     name = visible(path.parameter.name)
     frames: list[Frame] = []
-    for strength, solution in kept:
-        label = f"{strength:.4g}"
-        facts = _facts(solution, label, f"{name} = {label}, {solution.status}")
-        frames.append(of_answer(solution, facts))
-        frames[-1].trace.extend(_trace(solution))
+    with stages("report") as at:
+        for strength, solution in kept:
+            label = f"{strength:.4g}"
+            at(f"{name} = {label}")
+            facts = _facts(solution, label, f"{name} = {label}, {solution.status}")
+            frames.append(of_answer(solution, facts))
+            frames[-1].trace.extend(_trace(solution))
     start = len(frames) // 2
     data = picture.graph(first.form, positions, outlines) | picture.moving(first.form, frames)
     data |= {"kind": "strength", "parameter": name, "start": start, "begin": picture.first_edge(frames[start])}

@@ -18,7 +18,7 @@ MEANING = {
     "interrupted": "the run was broken off; the bounds hold all the same",
     "no_certificate": "nothing bounds the optimum from below",
     "unattained": "no minimum is attained: the infimum lies at infinity",
-    "unbounded": "the objective has no lower bound",
+    "infeasible": "no point satisfies all constraints",
     "failed": "the method failed",
 }
 NOT_CERTIFIED = (

@@ -17,6 +17,7 @@ from .observing import KEPT as KEPT
 from .observing import Observation as Observation
 from .observing import Observer as Observer
 from .observing import observer_of as observer_of
+from .observing import seen_at as seen_at
 from .predicting import MANY as MANY
 from .predicting import Costs as Costs
 from .schedule import LATEST as LATEST

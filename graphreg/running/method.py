@@ -200,6 +200,11 @@ class AbstractIteration(AbstractMethod):
 
     A local view may be a part of the graph, so a method reaches beyond its nodes through ``view.engine.exchange`` and
     ``reduce`` alone, in `init` too; what is random comes from ``view.streams``, so that it is the same on any engine.
+
+    Examples
+    --------
+    >>> issubclass(gr.ADMM, gr.AbstractIteration), issubclass(gr.Exact, gr.AbstractIteration)
+    (True, False)
     """
 
     central: ClassVar[bool] = False  # whether a step takes all data in one place, so that no actors can carry it out

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.breakdown import Watched
+from ..base.display import Suggesting
 from ..base.messages import did_you_mean, shown
 from ..checks import checked, whole
 from ..errors import CheckpointError, MethodError
 from ..form import Form
+from ..network import Ledger
 from ..terms import Array
 from .observing import Observation, Observer, Seen, grid_of
 
@@ -95,9 +97,9 @@ def _each(value: Seen, change: Callable[[Array], Array]) -> Seen:
 class Recorder:
     """An observer in a run: it looks at the state after every round of its grid."""
 
-    def __init__(self, look: Watched, form: Form, v: Array) -> None:
+    def __init__(self, look: Watched, form: Form, v: Array, ledger: Ledger) -> None:
         observer: Any = look.function
-        self.look, self.form, self.v = look, form, v
+        self.look, self.form, self.v, self.ledger = look, form, v, ledger
         self.observer: Observer = observer
         self.log, self.last = Log(str(observer)), None
         self._begin(-1)
@@ -139,7 +141,7 @@ class Recorder:
             self.last = k, self._seen(method, state, k)
 
     def _seen(self, method: AbstractIteration, state: Any, k: int) -> dict[str, Seen]:
-        return self.look(Observation(self.form, method, state, k, self.v))
+        return self.look(Observation(self.form, method, state, k, self.v, self.ledger))
 
     def _keep(self, row: dict[str, Seen], k: int) -> None:
         log = self.log
@@ -184,7 +186,7 @@ def _joined(rows: Seen, last: Seen) -> Seen:
 
 
 @dataclass(frozen=True, eq=False)
-class Observed(Mapping[str, Any]):
+class Observed(Mapping[str, Any], Suggesting):
     """The observations of an observer, by name: ``observed["w"]`` is (rounds, n, d). None of it is certified.
 
     Attributes

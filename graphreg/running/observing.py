@@ -12,12 +12,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from ..base.messages import did_you_mean, shown
+from ..base.shortcuts import shortcut
 from ..checks import check_fields, checked, inside, is_whole, sequence, whole
 from ..errors import MethodError
 from ..form import Form
 from ..terms import Array
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..base.tables import Table
+    from ..network import Ledger
     from .method import AbstractIteration, Point
 
 VIEWS = ("w", "flows", "prices")
@@ -36,11 +41,15 @@ class Observation:
         0 before the first one.
     center : (d,) array
         Around which the method runs: it is added in ``w`` already, and in nothing of ``state``.
+    form : Form
+        What the method minimises: of a baseline the problem that it solves instead.
     """
 
-    def __init__(self, form: Form, method: AbstractIteration, state: Any, k: int, center: Array) -> None:
-        self.round, self.center = k, center
-        self._form, self._method, self._state = form, method, state
+    def __init__(
+        self, form: Form, method: AbstractIteration, state: Any, k: int, center: Array, ledger: Ledger | None = None
+    ) -> None:
+        self.round, self.center, self.form = k, center, form
+        self._method, self._state, self._ledger = method, state, ledger
 
     @cached_property
     def _point(self) -> Point:
@@ -49,7 +58,35 @@ class Observation:
     @cached_property
     def w(self) -> Array:
         """Parameters (n, d), in node order, latent nodes last; 0 where no loss reaches."""
-        return np.where(self._form.free[:, None], 0.0, self._point[0] + self.center)
+        return np.where(self.form.free[:, None], 0.0, self._point[0] + self.center)
+
+    @property
+    def coef(self) -> Array:
+        """The parameters (n, d) of the user's nodes, in node order, as `Solution.coef`."""
+        return self.w[: self.form.space.n_observed]
+
+    @cached_property
+    def _sent(self) -> tuple[int, int]:
+        _ = self._point  # actors tell with it what they have sent
+        return (0, 0) if self._ledger is None else self._ledger.sent()
+
+    @property
+    def messages(self) -> int:
+        """The messages of the method and its adaptation so far, without those of certificates."""
+        return self._sent[0]
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of these messages."""
+        return self._sent[1]
+
+    def predict(self, frame: Any, kind: str = "response") -> pd.Series | pd.DataFrame:
+        """Predictions for the rows of a frame by the parameters of this round: see `Solution.predict`."""
+        return shortcut("Observation.predict")(self.form, self.coef, frame, kind)
+
+    def score(self, frame: Any, by: str = "node") -> Table:
+        """The scores of these predictions, of each node or of all together: see `Solution.score`."""
+        return shortcut("Observation.score")(self, frame, by)
 
     @property
     def flows(self) -> tuple[Array, ...]:
@@ -65,7 +102,7 @@ class Observation:
     def prices(self) -> tuple[Array, ...]:
         """a of every block of samples: what proxes left, and the gradients of smooth losses at ``w``."""
         given = self._point[2]
-        found = [block.prices(self._point[0]) for block in self._form.samples] if given is None else given
+        found = [block.prices(self._point[0]) for block in self.form.samples] if given is None else given
         return _closed(tuple(found))
 
     @cached_property
@@ -73,6 +110,25 @@ class Observation:
         """The other arrays of the method, by the names of the fields of its state: ``state["theta"]``,
         ``state["x.w"]``."""
         return {name: _closed(value) for name, value in self._method.held(self._state).items()}
+
+
+class Standing:
+    """The stand-in for a method where it is a point as such that is looked at: the state is the point."""
+
+    name = "the point"
+
+    def point(self, state: Point) -> Point:
+        return state
+
+    def held(self, state: Point) -> dict[str, Seen]:
+        del state
+        return {}
+
+
+def seen_at(form: Form, w: Array, k: int = 0) -> Observation:
+    """The view of parameters (n, d) that no method of the library holds, after round k."""
+    method: Any = Standing()
+    return Observation(form, method, (w, None, None), k, np.zeros(form.d))
 
 
 def _closed(value: S) -> S:
@@ -100,6 +156,13 @@ class Observer:
         Bytes that the observations may take, 32 MiB by default (and twice that while they are put together). Where
         they are full, every second one is left out, and from then on every second one is made; rounds that are named
         and do not fit are refused.
+
+    Examples
+    --------
+    >>> look = gr.Observer("w", rounds=[10, 20])
+    >>> run = problem.solve(gr.PrimalDual(), rounds=20, gap=0, observe=look)
+    >>> run.observed["w"].shape
+    (2, 4, 2)
     """
 
     what: Any = "w"

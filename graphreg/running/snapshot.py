@@ -100,6 +100,12 @@ class Checkpoint:
 
     A killed process loses at most one interval. The file is also written before the first round, at Ctrl-C, and at
     the end of the run. It is replaced as a whole: at any moment the file is the last complete one.
+
+    Examples
+    --------
+    >>> run = problem.solve(gr.PrimalDual(), checkpoint=gr.Checkpoint(folder / "run"))
+    >>> (folder / "run").exists()
+    True
     """
 
     path: str | os.PathLike[str]

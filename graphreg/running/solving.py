@@ -161,7 +161,8 @@ class Task:
         hosted = nullcontext(method) if engine is None else engine.hosting(method, there, arcs_of(there), view.seed)
         with hosted as player, nullcontext() if keeper is None else keeper.going_on():
             seen = budget.observer
-            recorder = None if seen is None else Recorder(seen, there, np.zeros(form.d) if v is None else v)
+            shift = np.zeros(form.d) if v is None else v
+            recorder = None if seen is None else Recorder(seen, there, shift, view.engine.ledger)
             outcome = drive(player, view, judge, budget, keeper, recorder)
         return outcome if v is None else self._moved_back(outcome, judge, v, budget.gap)
 

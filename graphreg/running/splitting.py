@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..base.clock import stages
 from ..certificate import Certificate, Certifier, upper_gap
 from ..compiling import conic
 from ..errors import GraphregError
@@ -35,10 +36,12 @@ def split(certificate: Certificate, open_: list[Array], member: Array) -> Iterat
                 groups.setdefault((k, ends[0], ends[1]), []).append(e)
     size = [row_norm(edge.difference(certificate.w)) for edge in form.edges]
     order = sorted(groups, key=lambda key: -float(size[key[0]][groups[key]].max()))
-    for key in order[:MOST]:
-        k, rows = key[0], groups[key]
-        if upper_gap(certificate) < np.inf and tied_bound(form, form.edges[k], rows[0], 0.0) > certificate.primal:
-            yield k, rows
+    with stages("proofs") as at:
+        for key in order[:MOST]:
+            k, rows = key[0], groups[key]
+            at(f"of {len(order[:MOST])} pairs")
+            if upper_gap(certificate) < np.inf and tied_bound(form, form.edges[k], rows[0], 0.0) > certificate.primal:
+                yield k, rows
 
 
 def tied_bound(form: Form, edge: EdgeBlock, e: int, at: float) -> float:

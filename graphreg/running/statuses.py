@@ -12,7 +12,7 @@ from ..form import Form
 from ..terms import feature_of
 from .budget import Outcome
 
-STATUSES = ("certified", "budget", "interrupted", "no_certificate", "unattained", "unbounded", "failed")
+STATUSES = ("certified", "budget", "interrupted", "no_certificate", "unattained", "infeasible", "failed")
 UNLIKE = 1e3  # times the size of the smallest feature: a larger one is in another unit
 APART = 30.0  # the same, where one penalty weighs both: its answer is that of the larger unit
 CLOSED = 1e-8  # the accuracy of closed forms
@@ -34,7 +34,7 @@ def judge(outcome: Outcome, gap: float) -> tuple[str, str]:  # noqa: PLR0911 - o
     if certificate.contradiction:
         return "failed", contradicted(certificate)
     if ended == "infeasible":
-        return "unbounded", infeasible(outcome.cause)
+        return "infeasible", infeasible(outcome.cause)
     attained = None if ended == "interrupted" else outcome.certifier.attained()  # which may take programmes
     if attained is False:
         return "unattained", unattained(certificate, gap)
@@ -100,8 +100,7 @@ def certified(gap: float, attained: bool | None = True) -> str:
 
 def infeasible(rows: str) -> str:
     """The sentence where there is no point at all."""
-    said = f"No point satisfies all constraints, the model is infeasible; these exclude each other: {rows}"
-    return f"{said}. Drop or change one."
+    return f"No point satisfies all constraints; these exclude each other: {rows}. Drop or change one."
 
 
 def contradicted(certificate: Certificate) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ..base.display import Html, Shown, sentence, title
+from ..base.display import Html, Shown, Suggesting, sentence, title
 from ..checks import checked, whole
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Record:
+class Record(Suggesting):
     """One check. ``relative_gap`` is certified where ``certified`` says so, else a cheap estimate (a screen).
 
     ``primal`` and ``dual`` are the certified bounds; at a screen ``primal`` is the objective at the iterate as it was

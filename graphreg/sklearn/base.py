@@ -28,7 +28,7 @@ from ..terms.losses import AbstractSmoothLoss
 from ..tuning import usual_method
 from .given import ALL, Rows, brief, loss_of, pooled, problem_of, refuse_masks, rows_of
 
-UNUSABLE = ("failed", "unbounded")  # there is no point that could be given with a warning
+UNUSABLE = ("failed", "infeasible")  # there is no point that could be given with a warning
 UNSEEN = ("error", "pooled")
 FEW = 4000  # rows up to which `Exact` costs no more than rounds (measured: 1,000 to 8,000 rows of 6 features)
 REMEDY = "fit with unseen='pooled' to predict such rows by the best single model of all nodes"
@@ -105,7 +105,7 @@ class AbstractGraphEstimator(BaseEstimator, ABC):
         ModelError, GraphError, DataError
             For a parameter, a graph, or rows that cannot be used; the message names the parameter, the edge, the node
             or the row. All are ValueErrors.
-        UnboundedError, FailedError
+        InfeasibleError, FailedError
             Where there is no answer that could be given. Of any other that is not certified a ConvergenceWarning says
             why, and what to do.
         """

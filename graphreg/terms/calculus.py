@@ -48,6 +48,14 @@ class Parameter:
         Positive and finite. Assign ``parameter.value = ...`` to change it.
     name : str, optional
         How it is printed.
+
+    Examples
+    --------
+    >>> lam = gr.Parameter(0.1, name="lam")
+    >>> problem = gr.Problem(gr.SquaredLoss(data) + lam * gr.TotalVariation(graph, gr.L2()))
+    >>> lam.value = 2.0
+    >>> problem.solve().clusters().count
+    1
     """
 
     __slots__ = ("__weakref__", "_value", "name")
@@ -188,7 +196,14 @@ class AbstractTerm(Brief, _Summand):
 
 @dataclass(frozen=True, repr=False)
 class Model(_Summand):
-    """A sum of scaled terms, in the order in which they were written."""
+    """A sum of scaled terms, in the order in which they were written.
+
+    Examples
+    --------
+    >>> model = gr.SquaredLoss(data) + 0.1 * gr.TotalVariation(graph, gr.L2())
+    >>> [(strength.text(), type(term).__name__) for strength, term in model.terms]
+    [('1', 'SquaredLoss'), ('0.1', 'TotalVariation')]
+    """
 
     terms: tuple[tuple[Strength, AbstractTerm], ...]
 

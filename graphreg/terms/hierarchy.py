@@ -46,6 +46,13 @@ class Hierarchy(AbstractTerm):
         labels (of the nodes at that level: leaves first, then clusters) to positive numbers.
     penalty : Penalty
         An even penalty; SquaredL2 by default.
+
+    Examples
+    --------
+    >>> clusters = {"north": ["a", "b"], "south": ["c", "d"]}
+    >>> model = gr.SquaredLoss(data) + gr.Hierarchy(clusters, weights=(1.0, 0.1))
+    >>> {name: w.round(2).tolist() for name, w in gr.Problem(model).solve().latent.items()}
+    {'north': [0.91, -0.01], 'south': [-0.93, 0.04], 'root': [-0.01, 0.01]}
     """
 
     clusters: Mapping[Hashable, Any]

@@ -221,7 +221,8 @@ class AbstractRows(Brief, ABC):
         return Across(self, Arrows.of(graph), _order(order))
 
     def along(self, nodes: Any, order: int = 1, at: Any = None) -> AbstractRows:
-        """Differences along a path of nodes, without rows at its ends: ``w_2 - w_1``, ``w_1 - 2 w_2 + w_3``, ...
+        """Differences along a path of nodes, of which L1 is a trend filter, without rows at its ends: ``w_2 - w_1``,
+        ``w_1 - 2 w_2 + w_3``, ...
 
         With the places t of the nodes they are divided differences: D of order 1 is w_2 - w_1, and D of order r + 1 the
         differences of ``r D / (t_(i+r) - t_i)``, which at places 1, 2, 3, ... is what it is without them.
@@ -310,7 +311,14 @@ class AbstractRows(Brief, ABC):
 @dataclass(frozen=True, repr=False)
 class Parameters(AbstractRows):
     """The parameters w (n, d), a symbol: one row w_i per node, in the order of the problem, on all coordinates, the
-    intercept included. Nodes that a model introduces (clusters, servers) are not among them."""
+    intercept included. Nodes that a model introduces (clusters, servers) are not among them.
+
+    Examples
+    --------
+    >>> smooth = 0.5 * gr.L1()(gr.w.along(["a", "b", "c", "d"], order=2))
+    >>> gr.Problem(gr.SquaredLoss(data) + smooth).solve().table()["rain"].round(2).tolist()
+    [1.56, 0.67, -0.23, -1.12]
+    """
 
     def made(self, space: Space) -> Made:
         return At(None).made(space)
@@ -402,7 +410,7 @@ class Rows(AbstractRows):
     Examples
     --------
     >>> (gr.Rows([[1.0, -1.0]]) - 2.0).text()
-    '(K w)_r - b_r'
+    '(K w)_r - 2'
     """
 
     K: Any

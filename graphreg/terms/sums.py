@@ -99,6 +99,12 @@ class TotalVariation(AbstractPenaltyTerm, AbstractGraphTerm):
         An even penalty phi: L2 is the network lasso, SquaredL2 is MOCHA's (GTV minimisation, Section III).
     features : sequence of str, optional
         The coordinates that phi takes; all of them by default, the intercept included.
+
+    Examples
+    --------
+    >>> term = 0.1 * gr.TotalVariation(graph, gr.L2())
+    >>> gr.Problem(gr.SquaredLoss(data) + term).solve().clusters().labels
+    {'a': 0, 'b': 0, 'c': 1, 'd': 1}
     """
 
     graph: Any
@@ -131,6 +137,17 @@ class Consensus(AbstractGraphTerm):
         Without weights.
     features : sequence of str, optional
         The coordinates that are shared; the others vary by node. All of them by default.
+
+    Examples
+    --------
+    >>> one_model = gr.Problem(gr.SquaredLoss(data) + gr.Consensus(graph))
+    >>> one_model.solve().table().round(3)
+           rain   temp
+    node
+    a     0.115 -0.071
+    b     0.115 -0.071
+    c     0.115 -0.071
+    d     0.115 -0.071
     """
 
     graph: Any
@@ -173,6 +190,17 @@ class NodePenalty(AbstractPenaltyTerm):
         The coordinates that phi takes; by default all but the intercept.
     nodes : label or list of labels, optional
         The nodes that are penalised, nodes of the problem, as in ``w.at(nodes)``; all by default.
+
+    Examples
+    --------
+    >>> sparse = gr.Problem(gr.SquaredLoss(data) + 0.2 * gr.NodePenalty(gr.L1()))
+    >>> sparse.solve().table().round(2)
+          rain  temp
+    node
+    a     0.60   0.0
+    b     0.89   0.0
+    c    -0.55   0.0
+    d    -0.86   0.0
     """
 
     penalty: AbstractPenalty

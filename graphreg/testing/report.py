@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.display import Html, Shown, sentence, sentences, table, title
+from ..base.display import Html, Shown, Suggesting, sentence, sentences, table, title
 from ..base.escaping import page
 from ..certificate import laws
 from ..checks import positive, seed
@@ -21,7 +21,7 @@ from ..terms import Array
 
 
 @dataclass(frozen=True)
-class Failure:
+class Failure(Suggesting):
     """One law that did not hold, at the row where it was missed by most.
 
     Attributes
@@ -35,6 +35,14 @@ class Failure:
     by : float
         By how much the law is missed, relative to the size of what is compared (inf or nan where nothing can be
         measured: an infinite value, an exception).
+
+    Examples
+    --------
+    >>> class Half(gr.L1):
+    ...     def value(self, z):
+    ...         return 0.5 * np.abs(z).sum(axis=1)
+    >>> {failure.law for failure in gr.testing.check_penalty(Half()).failures} >= {"prox fenchel young"}
+    True
     """
 
     law: str
@@ -60,6 +68,12 @@ class Report(Shown):
         The first few of each law; empty where everything holds.
     untried : dict
         Why a law was not tried, by its name.
+
+    Examples
+    --------
+    >>> report = gr.testing.check_penalty(gr.L2())
+    >>> report.ok, len(report.failures)
+    (True, 0)
     """
 
     subject: str

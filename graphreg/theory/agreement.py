@@ -26,6 +26,7 @@ import pandas as pd
 
 from .. import checks
 from ..base.clock import afresh, needed, within
+from ..base.display import Suggesting
 from ..base.tables import NumberWithAssumptions, Table
 from ..certificate import Certificate, Certifier, SpotChecks, common
 from ..errors import FailedError, MethodError
@@ -41,7 +42,7 @@ NAME = "strength_max"
 
 
 @dataclass(frozen=True)
-class Better:
+class Better(Suggesting):
     """A point that is better than the consensus, at a strength below `StrengthMax.lower`.
 
     Attributes

@@ -48,7 +48,7 @@ def scores_of(form: Form, fold: Fold, run: FoldRun, scorer: Scorer, grid: Grid) 
 
 @dataclass(frozen=True)
 class CrossValidation(Shown):
-    """The scores of a grid of strengths on held-out samples.
+    """The held-out scores of a grid of strengths, with standard errors.
 
     Attributes
     ----------

@@ -48,7 +48,7 @@ def cross_validate(  # noqa: PLR0913
     progress: bool | None = None,
     checkpoint: Any = None,
 ) -> CrossValidation:
-    """Choose the strengths of a model by how well it predicts samples that it was not fitted on.
+    """Choose the strengths of a model by their held-out score: how well it predicts samples that it was not fitted on.
 
     On each fold every loss is taken on its training rows (a mean is over those that are left), the model is solved and
     certified at every point of the grid, and the held-out samples are predicted from the coefficients of their nodes.

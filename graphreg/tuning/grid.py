@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks
+from ..base.display import Suggesting
 from ..base.escaping import visible
 from ..base.gate import too_much
 from ..certificate import Certificate
@@ -107,7 +108,7 @@ POINTS = 20  # of a grid that nobody gave
 
 
 @dataclass(frozen=True)
-class Grid:
+class Grid(Suggesting):
     """Points (values of the Parameters), in the order in which they were given."""
 
     parameters: tuple[Parameter, ...]

@@ -77,7 +77,7 @@ ASSUMED = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Path(Shown):
-    """The solutions of one problem along a Parameter.
+    """The regularisation path of a problem: its solutions along a Parameter.
 
     Attributes
     ----------
@@ -169,8 +169,8 @@ class Path(Shown):
             Of the page (HTML). A report that is there is replaced, anything else is not.
         positions : mapping or DataFrame, optional
             A pair (x, y) per node label, y upwards.
-        outlines : dict or path, optional
-            GeoJSON or TopoJSON with a polygon per node.
+        outlines : mapping, frame, dict or path, optional
+            As for `Solution.report`.
 
         Raises
         ------
@@ -242,7 +242,8 @@ def path(  # noqa: PLR0913
     checkpoint: Any = None,
     on_failure: str = "raise",
 ) -> Path:
-    """Solve a problem at many strengths, each from the answers at others; all are certified.
+    """The regularisation path of a problem: it is solved at many strengths, each from the answers at others; all are
+    certified.
 
     What was set up for one strength serves the next: the layout of the graph, the factorised losses, the states of the
     methods, or the problem compiled to CVXPY. The path goes through the strengths by halves, the ends first and then
@@ -280,7 +281,7 @@ def path(  # noqa: PLR0913
         points), at the end and at Ctrl-C. Where it exists the same call goes on from it, and ends with the same bits
         (with `Exact` to its solver's accuracy, which keeps a memory of its own).
     on_failure : {"raise", "return"}
-        What to do at a strength whose status is unattained, unbounded or failed.
+        What to do at a strength whose status is unattained, infeasible or failed.
 
     Returns
     -------

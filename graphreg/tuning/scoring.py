@@ -29,6 +29,7 @@ from ..base.tables import Table
 from ..errors import DataError, ModelError
 from ..form import Form, SampleBlock, build
 from ..inputs import renewed
+from ..running import Observation
 from ..terms import Array, Model, predictors
 from ..terms.losses import AbstractLoss
 
@@ -248,8 +249,8 @@ ASSUMED = (
 )
 
 
-def node_scores(solution: Solution, frame: Any, by: str) -> Table:
-    """The scores of a solution on the rows of a frame; see `Solution.score`."""
+def node_scores(solution: Solution | Observation, frame: Any, by: str) -> Table:
+    """The scores of a solution, or of a round of a run, on the rows of a frame; see `Solution.score`."""
     import pandas as pd
 
     checks.one_of(*BY)(by, "by", DataError)
@@ -296,7 +297,9 @@ def _share(part: HeldOut, mse: float) -> float:
     return 1.0 - mse / variance if variance > 0.0 else float("nan")
 
 
-def _status(solution: Solution) -> str:
+def _status(solution: Solution | Observation) -> str:
+    if isinstance(solution, Observation):
+        return f"parameters after round {solution.round}, of which no certificate speaks"
     gap = solution.certificate.relative_gap
     if solution.status == "certified":
         return f"parameters of a certified answer (relative gap {gap:.2g})"

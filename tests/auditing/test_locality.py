@@ -11,6 +11,7 @@ import graphreg as gr
 from benchmarks.audits.instances import instance
 from graphreg.auditing.algorithms import algorithm_of
 from graphreg.auditing.locality import NEVER, _delay, confirmed, delays, mass
+from graphreg.form import DualPoint
 
 
 @pytest.mark.parametrize("penalty", thinned(["l2", "l1", "squared"], every=3))
@@ -84,3 +85,33 @@ def test_a_message_in_a_small_coordinate_is_seen_beside_a_large_one():
     base = [np.array([[1.0, 1e9], [1.0, 1e9]])] * 3
     moved = [base[0] + np.array([[1e-6, 0.0], [1e-6 * (k > 1), 0.0]]) for k in range(3)]
     assert _delay(base, moved, 0, 2).tolist() == [0, 2]
+
+
+# ---- rows that are no edges ------------------------------------------------------------------------------------------
+def descent(form, leak):
+    """Gradient steps with the flows of all rows; where there is a leak every node hears of the mean of all."""
+    w = np.zeros(form.shape)
+    while True:
+        flows = tuple(edge.gradients(w) for edge in form.edges)
+        w = w - 0.05 * form.conservation(DualPoint(flows, form.gradient_prices(w))) + leak * w.mean(axis=0)
+        yield w
+
+
+@pytest.mark.parametrize("leak", [0.0, 1e-9])
+def test_the_ends_of_a_row_are_neighbours(leak):
+    fit = gr.MeanLoss(gr.NodeData.from_arrays(None, np.arange(8.0) ** 2, range(8)))
+    wide = gr.SquaredL2()(gr.w.at(0) - 2.0 * gr.w.at(4) + gr.w.at(7))
+    problem = gr.Problem(fit + gr.SquaredL2()(gr.w.along(range(8))) + wide)
+    found = delays(algorithm_of(lambda problem: descent(problem.form, leak)), problem, 0)
+    assert found.hops[0, 7] == 1
+    assert found.hops[0, 2] == 2
+    assert bool(found.early()) == (leak > 0.0)
+
+
+def test_an_audit_of_a_loss_of_rows():
+    blur = sum(np.eye(4, k=k) / 3.0 for k in (-1, 0, 1))
+    model = gr.SquaredLoss(blur @ gr.w.at(range(4)), np.arange(4.0)) + 0.1 * gr.SquaredL2()(gr.w.along(range(4)))
+    report = gr.audit(gr.Problem(model), gr.PrimalDual(), rounds=100)
+    assert report.ok
+    assert {"limit", "repetition", "order", "steps"} <= {each.evidence for each in report.findings}
+    assert {each.outcome for each in report.findings if each.evidence != "locality"} <= {"holds", "not tried"}

@@ -214,7 +214,7 @@ def test_the_judge_says_what_is_wrong():
         (separable, "certified", 0.0, ["status"]),
         (separable, "unattained", 0.0, []),
         (small_overlap, "unattained", 0.4, ["status"]),
-        (small_overlap, "unbounded", 0.4, ["status"]),
+        (small_overlap, "infeasible", 0.4, ["status"]),
         (near_fusion, "certified", 0.25, []),
         (near_fusion, "certified", 0.26, ["unit"]),
         (near_fusion, "budget", 0.26, []),

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import sys
+import time
 import warnings
+from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
 
+import cvxpy as cp
+import networkx as nx
+import numpy as np
 import pytest
 
+import graphreg as gr
+from graphreg.base import clock
 from graphreg.base.clock import LastLine, in_notebook, progress_bar
 
 
@@ -89,3 +96,46 @@ def test_a_line_tells_what_is_new_alone(notebook):
     assert [line.write(text) for text in ("", "\r", "\ra 1", "\ra 1", "\ra 2", "\r    \r")] == [0, 1, 4, 4, 4, 6]
     line.flush()
     assert notebook == [["a 1", "a 2", ""]]
+
+
+# ---- calls that take some seconds, and of which no step is known beforehand ------------------------------------------
+def test_a_stage_that_takes_long_is_said_without_a_step(notebook):
+    with progress_bar(None, desc="audit", delay=0.05) as tell:
+        tell(1, "the main run")
+        assert notebook == []
+        time.sleep(0.3)
+        assert any("audit" in state and "the main run" in state for state in notebook[0])
+
+
+@pytest.fixture(scope="module")
+def solution():
+    data = gr.NodeData.from_dict({k: ([[1.0], [2.0]], [1.0, 2.0 + k]) for k in range(4)})
+    lam = gr.Parameter(0.1, name="lam")
+    return gr.Problem(gr.SquaredLoss(data) + lam * gr.TotalVariation(nx.path_graph(4), gr.L2())), lam
+
+
+CALLS = {
+    "audit": (lambda problem, folder: gr.audit(problem, gr.PrimalDual(), seconds=5.0), {"the optimum", "locality"}),
+    "certify": (lambda problem, folder: problem.certify(np.zeros((4, 1))), {"gradients"}),
+    "proof": (lambda problem, folder: problem.solve().prove(folder / "proof.json"), {"exact points", "claims"}),
+    "report": (lambda problem, folder: problem.solve().report(folder / "page.html"), {"what is seen"}),
+    "report of a path": (lambda problem, folder: gr.path(problem, [0.1, 0.2]).report(folder / "p.html"), {"lam = 0.1"}),
+    "certify a problem of CVXPY": (
+        lambda problem, folder: gr.certify(cp.Problem(cp.Minimize(cp.norm1(cp.Variable(2) - 1)))),
+        {"an answer", "its bounds"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_long_calls_say_what_they_are_at(name, solution, tmp_path, monkeypatch):
+    said = {}
+
+    @contextmanager
+    def bar(shown, **how):
+        yield lambda steps, text="": said.setdefault(how["desc"], []).append(text)
+
+    call, stages = CALLS[name]
+    monkeypatch.setattr(clock, "progress_bar", bar)
+    call(solution[0], tmp_path)
+    assert stages <= set(said[name.split()[0]])

@@ -48,6 +48,7 @@ BASELINES = (
         gr.PFedMe(),
         gr.PFedMe(1.0, availability=0.6),
     ),
+    *(gr.FedProx(1.0, availability=0.6), gr.SCAFFOLD(availability=0.6), gr.SCAFFOLD(option="I")),
     gr.ClusteredFedAvg(clusters={"a": [0, 1, 2], "b": [3, 4, 5]}),
 )
 ROUNDS = 25
@@ -352,5 +353,6 @@ def test_baselines_have_actors_on_the_nodes_of_their_own_problem(method):
 
 
 def test_a_method_that_chooses_its_problem_is_refused():
-    with pytest.raises(MethodError, match="IFCA has no actors or parts"):
-        problem("squared").solve(gr.IFCA(k=2), engine=gr.Actors())
+    for method in (gr.IFCA(k=2), gr.Ditto(1.0)):
+        with pytest.raises(MethodError, match=f"{method.name} has no actors or parts"):
+            problem("squared").solve(method, engine=gr.Actors())

@@ -259,7 +259,10 @@ def pictures(results):
     yield plots.plot_ledger, lambda: plots.plot_ledger(solution)
     places = {label: (float(k), 0.0) for k, label in enumerate(LABELS)}
     for feature, unit in zip(FEATURES, LABELS, strict=False):
-        yield plots.plot_map, lambda feature=feature, unit=unit: plots.plot_map(solution, places, feature, unit=unit)
+        yield (
+            plots.plot_map,
+            lambda feature=feature, unit=unit: plots.plot_map(solution, places, feature=feature, unit=unit),
+        )
     named = {label: gr.L1() if k % 2 else gr.SquaredL2() for k, label in enumerate(LABELS)}
     yield plots.plot_penalty, lambda: plots.plot_penalty(named)
     yield plots.penalty_figure, lambda: plots.penalty_figure(named)

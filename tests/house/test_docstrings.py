@@ -21,7 +21,17 @@ from graphreg.terms.penalties.base import AbstractPenalty
 ROOMS = ("plots", "testing")
 # whose methods the library calls; see docs/adding-*.md
 INTERFACES = (AbstractSamples, AbstractPenalty, gr.FlowDomain, gr.PriceDomain, AbstractMethod)
-CALLED_BY_THE_LIBRARY = ("Actors.", "Parts.", "MPI.", "Availability.", "Checkpoint.of", "Model.of", ".lower", ".labels")
+CALLED_BY_THE_LIBRARY = (
+    "Actors.",
+    "Parts.",
+    "MPI.",
+    "Malicious.",
+    "Availability.",
+    "Checkpoint.of",
+    "Model.of",
+    ".lower",
+    ".labels",
+)
 CALLED_BY_THE_LIBRARY += (".on_graph", ".squared", ".takes_strength")
 CALLED_BY_THE_LIBRARY += (
     "w.made",
@@ -69,28 +79,62 @@ def sections(function):
     return {line for line, below in pairwise(lines) if line and set(below) == {"-"}}
 
 
-@pytest.fixture
-def names(tmp_path, monkeypatch, pyplot):
-    """The names that an example may use: a small problem on a path of four sites, its parts and its answer."""
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path)
+@pytest.fixture(scope="module")
+def made():
+    """A small problem on a path of four sites, its parts and its answer."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(24, 2)), columns=["rain", "temp"]).assign(site=np.repeat(list("abcd"), 6))
     frame["level"] = frame["rain"] * np.where(frame["site"] < "c", 1.0, -1.0) + 0.1 * rng.normal(size=24)
     data = gr.NodeData.from_frame(frame, node="site", target="level", features=["rain", "temp"])
     lam, graph = gr.Parameter(0.1, name="lam"), nx.path_graph(list("abcd"))
     problem = gr.Problem(gr.SquaredLoss(data) + lam * gr.TotalVariation(graph, gr.L2()))
-    made = {"frame": frame, "data": data, "graph": graph, "lam": lam, "problem": problem, "folder": tmp_path}
+    made = {"frame": frame, "data": data, "graph": graph, "lam": lam, "problem": problem}
     made["fitted"] = gr.fit(frame, graph, target="level", node="site", strengths=[0.1, 1.0], folds=2)
     return {"gr": gr, "np": np, "nx": nx, "pd": pd, **made, "solution": problem.solve()}
 
 
+@pytest.fixture
+def names(made, tmp_path, monkeypatch, pyplot):
+    """The names that an example may use."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path)
+    made["lam"].value = 0.1
+    return {**made, "folder": tmp_path}
+
+
+def run(name, thing, names):
+    """What is wrong with an example."""
+    said = []
+    for test in doctest.DocTestFinder(recurse=False).find(thing, name, globs=names):
+        doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=said.append)
+    return "".join(said)
+
+
 @pytest.mark.parametrize("name", [name for name, each in PUBLIC.items() if ">>>" in (each.__doc__ or "")])
 def test_an_example_runs(name, names):
-    said = []
-    for test in doctest.DocTestFinder(recurse=False).find(PUBLIC[name], name, globs=names):
-        doctest.DocTestRunner(verbose=False).run(test, out=said.append)
-    assert not said, "".join(said)
+    said = run(name, PUBLIC[name], names)
+    assert not said, said
+
+
+def exported():
+    """Every name of graphreg and of its public rooms."""
+    found = {name: getattr(gr, name) for name in gr.__all__}
+    for room in map(importlib.import_module, (f"graphreg.{room}" for room in gr._SUBMODULES)):
+        for name in getattr(room, "__all__", ()):
+            found[f"{room.__name__.partition('.')[2]}.{name}"] = getattr(room, name)
+    return found
+
+
+@pytest.mark.parametrize("name", exported())
+def test_what_is_exported_has_an_example_that_runs(name, names):
+    thing = exported()[name]
+    if name.startswith("neural."):
+        pytest.importorskip("torch")
+    assert ">>>" in (thing.__doc__ or ""), f"{name} has no example: two to five lines with a result that teaches"
+    if name not in PUBLIC:  # whose examples run above
+        kind = thing if hasattr(thing, "__name__") else type(thing)
+        said = run(name, kind, {**names, kind.__name__: kind})
+        assert not said, said
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -116,3 +160,22 @@ def test_what_is_not_said_is_found():
 
     assert sections(silent) == {"Returns"}
     assert "Raises" not in sections(silent)
+
+
+# ---- what users look for, and where they find it ---------------------------------------------------------------------
+SOUGHT = {
+    "held-out score": (gr.cross_validate, gr.Solution.score),
+    "regularisation path": (gr.path,),
+    "standard errors": (gr.inference.local_regions, gr.inference.hierarchical),
+    "missing values": (gr.fit, gr.NodeData.from_frame),
+    "trend filter": (type(gr.w).along,),
+    "network lasso": (gr.TotalVariation,),
+    "confidence interval": (gr.inference.local_regions,),
+    "random effects": (gr.inference.hierarchical,),
+}
+
+
+@pytest.mark.parametrize("words", SOUGHT)
+def test_what_is_sought_is_found(words):
+    for thing in SOUGHT[words]:
+        assert words in " ".join((inspect.getdoc(thing) or "").lower().split()), thing

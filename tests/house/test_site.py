@@ -7,6 +7,8 @@ import importlib.util
 import pytest
 from places import DOCS, ROOT
 
+import graphreg as gr
+
 pytest.importorskip("mkdocs")
 pytest.importorskip("latex2mathml")
 
@@ -38,3 +40,11 @@ def test_pages_take_the_script_of_their_search_from_the_site(hooks):
     made = hooks.on_post_page(f'<script src="{hooks.ELSEWHERE}"></script>', Page, None)
     assert made == '<script src="../assets/iframe-worker.js"></script>'
     assert "Permission is hereby granted" in (ROOT / "website" / "iframe-worker.js").read_text(encoding="utf-8")
+
+
+def test_the_reference_has_every_exported_name_as_users_know_it(hooks):
+    listed = {name for _, names in hooks.REFERENCE.values() for name in names} | set(gr.catalogue.__all__)
+    assert set(gr.__all__) - listed == {"errors"}  # a page of its own
+    assert hooks.described("Problem") == "::: graphreg.problem.Problem"
+    for name in ("Loss", "Penalty", "w"):
+        assert f"heading: {name}\n" in hooks.described(name)

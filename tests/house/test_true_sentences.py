@@ -25,7 +25,6 @@ from graphreg.inference import decentralised
 from graphreg.inference.hypotheses import linear
 from graphreg.model_file.schema import TABLES
 from graphreg.mpi import solving as mpi_solving
-from graphreg.plots import shapes
 from graphreg.terms import bounds
 from graphreg.tuning import grid
 from graphreg.tuning.scoring import scorer_of
@@ -123,7 +122,6 @@ MEANT = {
     "methods.fed_admm.fed_admm.FedADMM as_printed": lambda: gr.FedADMM().as_printed == (),
     "methods.known_clusters.async_al2sgd.AsyncAL2SGD as_printed": lambda: gr.AsyncAL2SGD().as_printed == (),
     "mpi.solving.solve method": source_has(mpi_solving, "PrimalDual() if method is None"),
-    "plots.maps.plot_map key": source_has(shapes, 'of.get("id")'),
     "problem.Problem.solve method": automatic,
     "problem.Problem.solve start": from_zero,
     "running.observing.Observer memory": lambda: gr.Observer().memory == 32 * 2**20,

@@ -11,7 +11,7 @@ from factories import chain
 import graphreg as gr
 from graphreg import mpi
 from graphreg.errors import DataError, GraphError, MethodError, ModelError, ModelFileError, TermError
-from graphreg.reporting.outlines import outlines_of
+from graphreg.plots import outlines_of
 
 ONE = np.ones(1)
 ITSELF = {}
@@ -96,5 +96,5 @@ def test_what_is_near_to_that_is_taken():
     assert gr.Graph.grid(30, 30).n_nodes == 900
     assert deep(50).clusters
     assert gr.Hierarchy({"p": ("a", "b"), "q": ("c",)}, (1.0, 1.0)).labels() == ("a", "b", "c")
-    assert outlines((0, 0), (1, 0), (1, 1)).paths
+    assert outlines((0, 0), (1, 0), (1, 1)).own
     assert nx.is_connected(two().to_networkx())

@@ -119,7 +119,7 @@ def test_pictures_are_in_the_units_of_the_columns(dollars):
     problem = gr.Problem(gr.SquaredLoss(read(dollars, standardise=True)) + lam * gr.TotalVariation(graph, gr.L2()))
     solution = problem.solve()
     largest = solution.table()["income"].abs().max()
-    axes = plots.plot_map(solution, {label: (k, 0) for k, label in enumerate("abcdef")}, "income")
+    axes = plots.plot_map(solution, {label: (k, 0) for k, label in enumerate("abcdef")}, feature="income")
     bar = axes.figure.axes[-1]
     assert np.abs(bar.get_ylim()).max() == pytest.approx(largest, rel=0.3)  # with a margin
     lines = plots.plot_path(gr.path(problem, [1e3, 2e3]), feature="income").get_lines()

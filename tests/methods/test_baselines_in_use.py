@@ -25,6 +25,9 @@ BASELINES = [
     gr.ClusteredFedAvg(CLUSTERS),
     gr.IFCA(2, starts=3),
     gr.PFedMe(2.0),
+    gr.FedProx(1.0, local_steps=1),
+    gr.SCAFFOLD(),
+    gr.Ditto(2.0),
 ]
 by_name = pytest.mark.parametrize("method", BASELINES, ids=lambda method: method.name)
 
@@ -51,7 +54,7 @@ def test_points_that_violate_a_constraint_are_not_moved(method):
     problem = gr.Problem(gr.SquaredLoss(data_of()) + gr.TotalVariation(GRAPH, gr.Ball(0.05)))
     found = problem.solve(method, gap=1e-6, seed=1)
     np.testing.assert_array_equal(found.coef, found.own.w[:N])
-    if method.name in ("Pooled", "FedAvg"):  # one model for all violates nothing
+    if method.name in ("Pooled", "FedAvg", "FedProx", "SCAFFOLD"):  # one model for all violates nothing
         assert found.certificate.valid
         return
     assert found.objective == np.inf
@@ -120,6 +123,9 @@ RUNS = [
     gr.IFCA(3, start="data"),
     gr.IFCA(2, starts=3, availability=0.7),
     gr.PFedMe(1.0, local_steps=2),
+    gr.FedProx(0.5, batch=3, availability=0.7),
+    gr.SCAFFOLD(availability=0.6, batch=5),
+    gr.Ditto(1.0, availability=0.6),
     gr.PFedMe(1.0, availability=0.7),
 ]
 
@@ -315,6 +321,9 @@ def test_wrong_options(make, said):
         (gr.IFCA(N + 1), r"IFCA\(k=13\) has more models than there are nodes \(12\)"),
         (gr.IFCA(2, start=np.zeros((3, 3))), r"end with the shape \(2, 3\)"),
         (gr.PFedMe(), r"give PFedMe\(lam="),
+        (gr.FedProx(), r"give FedProx\(mu="),
+        (gr.Ditto(), r"give Ditto\(lam="),
+        (gr.Ditto({0: 1.0}), "lam has no entry for the node 1"),
         (gr.PFedMe({0: 1.0}), "lam has no entry for the node 1"),
         (gr.PFedMe(dict.fromkeys([*range(N), "x"], 1.0)), "lam names 'x'"),
     ],
@@ -346,6 +355,7 @@ def test_losses_and_penalties_that_do_not_fit():
         (gr.FedAvg(step_size=5.0), r"step_size 5.0 of FedAvg is beyond 2/L"),
         (gr.ClusteredFedAvg(CLUSTERS, step_size=5.0), r"step_size 5.0 of ClusteredFedAvg is beyond 2/L"),
         (gr.IFCA(2, step_size=5.0), r"step_size 5.0 of IFCA is beyond 2/L"),
+        (gr.SCAFFOLD(step_size=5.0), r"step_size 5.0 of SCAFFOLD is beyond 2/\(K L\)"),
         (gr.PFedMe(1.0, beta=2.5), "beta . step_size of PFedMe is 2.5, beyond its bound 2"),
         (gr.PFedMe(1.0, local_steps=2, step_size=2.5), "beta or step_size of PFedMe is 2.5"),
     ],

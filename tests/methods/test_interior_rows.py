@@ -273,6 +273,9 @@ WILD = {
     "n = 1": lambda: means(Y[:1]) + gr.L1()(gr.Rows(np.ones((1, 1)))) + gr.NonNegative()(2.0 * w - 1.0),
     "n = 2": lambda: means(Y[:2]) + gr.L1()(w.at(0) + w.at(1)) + gr.Box(-0.1, 0.1)(w.at(0) + 2.0 * w.at(1)),
     "targets + 1e6": lambda: means(Y + 1e6) + gr.L1()(w.along(range(T), 2)) + gr.L2()(w.along(range(T), 3)),
+    "turned targets + 1e6": lambda: sum(
+        (gr.L2()(w.at(i) - w.at(i + 1) @ np.roll(np.eye(3), 1, axis=0)) for i in range(20)), start=means(Y2[:21] + 1e6)
+    ),
     "targets * 1e-9": lambda: means(1e-9 * Y) + 1e-9 * gr.L1()(w.along(range(T), 2)),
     "nodes without data": lambda: means(Y[::7], range(0, T, 7)) + gr.L1()(w.along(range(T), 2)),
     "huge strength": lambda: means(Y) + 1e6 * gr.L1()(w.along(range(T), 2)),

@@ -299,7 +299,6 @@ VERBS = {
         ModelError,
         lambda p, s, f: gr.cross_validate(p, [0.1, 0.2], folds=3, progress=False),
     ),
-    "audits speak of edges and nodes so far, and {} has": (MethodError, lambda p, s, f: gr.audit(p, gr.PrimalDual())),
 }
 KINDS = {
     "SquaredLoss((A w)_r)": lambda: (

@@ -11,9 +11,9 @@ import pytest
 from picture_checks import check_picture
 
 import graphreg as gr
-from graphreg.errors import DataError, ModelError
+from graphreg.errors import ModelError
 from graphreg.plots import plot_graph, plot_map
-from graphreg.plots.shapes import borders, outlines
+from graphreg.plots.shapes import borders, outlines_of
 
 LABELS = ("a", "b", "c", "d")
 SQUARE = np.array([(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0)])
@@ -83,21 +83,35 @@ def hatches(axes):
 
 # ---- formats ---------------------------------------------------------------------------------------------------------
 def test_geojson_by_a_property():
-    own, others, degrees = outlines(geojson(), LABELS, "name")
-    assert list(own) == list(LABELS)
-    assert degrees
-    assert not others
-    np.testing.assert_array_equal(own["b"][0][:4], 10.0 * RINGS["b"])
-    assert outlines(geojson(100.0), range(4), None)[2] is False  # by id; 400 is no longitude
+    found = outlines_of(geojson(), LABELS)
+    assert found.degrees
+    assert not found.others
+    assert len(found.own) == 4
+    np.testing.assert_array_equal(found.own[1][0][:4], 10.0 * RINGS["b"])
+    projected = outlines_of(geojson(100.0), range(4), "id")  # 400 is no longitude
+    assert (projected.degrees, projected.upwards) == (False, False)
+    np.testing.assert_array_equal(projected.own[1][0][:4], 100.0 * RINGS["b"])
+
+
+def test_a_frame_with_a_geometry_and_a_node_of_several_shapes():
+    class GeoFrame:
+        """What geopandas shows of itself."""
+
+        __geo_interface__ = geojson(100.0)
+
+    GeoFrame.__geo_interface__["features"].append(geojson(200.0)["features"][0])
+    found = outlines_of(GeoFrame(), LABELS)
+    assert [len(rings) for rings in found.own] == [2, 1, 1, 1]
+    assert found.upwards
 
 
 def test_topojson_turns_arcs_and_undoes_the_quantisation():
-    own, others, degrees = outlines(topojson(), ("a", "b"), None)
-    assert degrees
-    assert len(others) == 1
-    np.testing.assert_allclose(own["a"][0], [[11, 20], [11, 21], [10, 21], [10, 20], [11, 20]])
-    np.testing.assert_allclose(own["b"][0], [[11, 20], [12, 20], [12, 21], [11, 21], [11, 20]])
-    lines, pairs = borders([own["a"], own["b"]])
+    found = outlines_of(topojson(), ("a", "b"))
+    assert found.degrees
+    assert len(found.others) == 1
+    np.testing.assert_allclose(found.own[0][0], [[11, 20], [11, 21], [10, 21], [10, 20], [11, 20]])
+    np.testing.assert_allclose(found.own[1][0], [[11, 20], [12, 20], [12, 21], [11, 21], [11, 20]])
+    lines, pairs = borders(found.own)
     assert pairs == [(0, 1)]
     np.testing.assert_allclose(lines, [[[11, 20], [11, 21]]])
 
@@ -105,23 +119,23 @@ def test_topojson_turns_arcs_and_undoes_the_quantisation():
 def test_a_file_is_read(tmp_path, pyplot):
     path = tmp_path / "counties.json"
     path.write_text(json.dumps(geojson()))
-    axes = plot_map(solved(), path, key="name")
+    axes = plot_map(solved(), outlines=path, key="name")
     check_picture(axes)
     assert axes.get_aspect() == pytest.approx(1 / np.cos(np.radians(5.0)))
     path.write_text("{")
-    with pytest.raises(DataError, match=r"counties.json' is no JSON"):
-        plot_map(solved(), path)
-    with pytest.raises(DataError, match="cannot be read"):
-        plot_map(solved(), tmp_path / "nothing.json")
+    with pytest.raises(ModelError, match=r"counties.json' is no JSON"):
+        plot_map(solved(), outlines=path)
+    with pytest.raises(ModelError, match="cannot be read"):
+        plot_map(solved(), outlines=tmp_path / "nothing.json")
 
 
 # ---- what is drawn ---------------------------------------------------------------------------------------------------
 def test_borders_are_bold_between_clusters_alone(pyplot):
-    axes = plot_map(solved(), RINGS)
+    axes = plot_map(solved(), outlines=RINGS)
     np.testing.assert_allclose(bold(axes), [[[2.0, 0.0], [2.0, 1.0]]])
     assert axes.get_title() == "x0 at 4 nodes in 2 clusters"
     check_picture(axes)
-    assert not bold(plot_map(solved((1.0, 1.0, 1.0, 1.0)), RINGS))
+    assert not bold(plot_map(solved((1.0, 1.0, 1.0, 1.0)), outlines=RINGS))
 
 
 def test_a_grid_needs_no_shapes(pyplot):
@@ -137,7 +151,7 @@ def test_a_grid_needs_no_shapes(pyplot):
 
 
 def test_points_have_bars_across_edges_between_clusters(pyplot):
-    axes = plot_map(solved(), {label: (float(k), 0.0) for k, label in enumerate(LABELS)}, unit="mm")
+    axes = plot_map(solved(), positions={label: (float(k), 0.0) for k, label in enumerate(LABELS)}, unit="mm")
     (bar,) = bold(axes)
     np.testing.assert_allclose(sorted(map(tuple, bar)), [(1.5, -0.25), (1.5, 0.25)])
     assert {text.get_text() for text in axes.get_legend().get_texts()} == {
@@ -160,14 +174,14 @@ def test_bars_do_not_grow_with_long_edges(pyplot):
     [((1.0, 1.0, 2.0, 2.0), (1.0, 2.0), False), ((-1.0, 0.5, 0.5, 0.5), (-1.15, 1.15), True)],
 )
 def test_the_scale_diverges_where_signs_do(pyplot, values, limits, hatched):
-    axes = plot_map(solved(values, strength=1e-9), RINGS)
+    axes = plot_map(solved(values, strength=1e-9), outlines=RINGS)
     np.testing.assert_allclose(axes.figure.axes[1].get_ylim(), limits, atol=1e-6)
     assert bool(hatches(axes)) == hatched
 
 
 def test_nodes_where_no_loss_decides_have_no_colour(pyplot):
     solution = solved(extra=["e"])
-    axes = plot_map(solution, RINGS | {"e": SQUARE + np.array([6.0, 0.0])})
+    axes = plot_map(solution, outlines=RINGS | {"e": SQUARE + np.array([6.0, 0.0])})
     assert "no data" in [text.get_text() for text in axes.get_legend().get_texts()]
     check_picture(axes)
 
@@ -181,20 +195,26 @@ def test_proofs_close_what_is_undecided(pyplot):
     )
     rough = problem.solve(gr.PrimalDual(), rounds=3, gap=0)
     assert rough.clusters().edges["state"].tolist().count("undecided")
-    said = [text.get_text() for text in plot_map(rough, RINGS).get_legend().get_texts()]
+    said = [text.get_text() for text in plot_map(rough, outlines=RINGS).get_legend().get_texts()]
     assert "undecided" in said
-    assert "not certified" in plot_map(rough, RINGS).get_title()
+    assert "not certified" in plot_map(rough, outlines=RINGS).get_title()
 
 
 # ---- refusals --------------------------------------------------------------------------------------------------------
 WRONG = {
-    "a node without a shape": ({"a": SQUARE, "b": SQUARE, "c": SQUARE}, {}, DataError, "no entry for the node 'd'"),
-    "text for numbers": (geojson(), {}, DataError, r"called \[0, 1, 2\], ... by their id \(name the property"),
-    "no property": (geojson(), {"key": "nam"}, DataError, "no property 'nam'; did you mean 'name'"),
-    "no ring": (RINGS | {"b": [(0, 0), (1, 1)]}, {}, DataError, "the shape of the node 'b' must be a ring"),
-    "words": (RINGS | {"b": "here"}, {}, DataError, "the shape of the node 'b' must be a ring"),
-    "not finite": (RINGS | {"c": SQUARE * np.nan}, {}, DataError, "the shape of the node 'c' has points"),
-    "a list": ([SQUARE] * 4, {}, DataError, "shapes must be a mapping"),
+    "a node without an outline": (
+        {"a": SQUARE, "b": SQUARE, "c": SQUARE},
+        {},
+        ModelError,
+        r"no shape whose 'id' is 'd', a node \(3 of 4",
+    ),
+    "another property": (geojson(), {"key": "id"}, ModelError, "neither an id nor a property .* such as 'a'"),
+    "no property": (geojson(), {"key": "nam"}, ModelError, "no property 'nam'; did you mean 'name'"),
+    "no ring": (RINGS | {"b": [(0, 0), (1, 1)]}, {}, ModelError, "the outline of the node 'b' must be a ring"),
+    "words": (RINGS | {"b": "here"}, {}, ModelError, "the outline of the node 'b' must be a ring"),
+    "not finite": (RINGS | {"c": SQUARE * np.nan}, {}, ModelError, r"the shape called \['c'\] has points"),
+    "a list": ([SQUARE] * 4, {}, ModelError, "outlines must be a mapping"),
+    "positions, too": (RINGS, {"positions": {}}, ModelError, "positions or outlines, and not both"),
     "a feature": (RINGS, {"feature": "x1"}, ModelError, "'x1' is not a coefficient of the problem, which has 'x0'"),
 }
 
@@ -203,7 +223,7 @@ WRONG = {
 def test_what_is_no_map_is_refused(name, pyplot):
     shapes, given, error, match = WRONG[name]
     with pytest.raises(error, match=match):
-        plot_map(solved(), shapes, **given)
+        plot_map(solved(), outlines=shapes, **given)
 
 
 def test_positions_are_a_mapping_or_a_frame(pyplot):

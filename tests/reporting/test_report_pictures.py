@@ -13,9 +13,10 @@ from report_cases import Page, chain
 
 import graphreg as gr
 from graphreg.errors import ModelError
+from graphreg.plots import outlines_of
 from graphreg.reporting import outlines as maps
 from graphreg.reporting.frames import lasting_names
-from graphreg.reporting.outlines import drawn_places, fitted, outlines_of
+from graphreg.reporting.outlines import drawn, drawn_places, fitted
 
 SQUARES = [[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]
 
@@ -51,11 +52,19 @@ TOPOLOGY = {  # two shapes that share an arc with a bend, in whole numbers with 
 
 
 # ---- outlines --------------------------------------------------------------------------------------------------------
+def outlined(given, labels):
+    return drawn(outlines_of(given, labels))
+
+
+def test_a_mapping_of_rings_has_its_y_upwards():
+    rings = {"low": np.array(SQUARES), "high": np.add(SQUARES, [0, 1])}
+    place = outlined(rings, ["low", "high"]).place
+    assert place[0, 1] > place[1, 1]  # of the page, downwards
+
+
 def test_geojson_by_id_and_by_property():
-    by_id = outlines_of(collection(square(0, id=0), square(1, id=1), square(2, id="sea")), [0, 1])
-    by_name = outlines_of(
-        collection(*(square(k, properties={"name": name}) for k, name in enumerate("ab"))), ["a", "b"]
-    )
+    by_id = outlined(collection(square(0, id=0), square(1, id=1), square(2, id="sea")), [0, 1])
+    by_name = outlined(collection(*(square(k, properties={"name": name}) for k, name in enumerate("ab"))), ["a", "b"])
     assert len(by_id.paths) == 2
     assert len(by_id.others) == 1
     assert by_id.place[0, 0] < by_id.place[1, 0]
@@ -66,14 +75,14 @@ def test_geojson_by_id_and_by_property():
 def test_degrees_have_north_upwards_and_other_units_do_not():
     north = {"type": "Feature", "id": "n", "geometry": {"type": "Polygon", "coordinates": [[[0, 9], [1, 9], [1, 8]]]}}
     south = {"type": "Feature", "id": "s", "geometry": {"type": "Polygon", "coordinates": [[[0, 1], [1, 1], [1, 0]]]}}
-    place = outlines_of(collection(north, south), ["n", "s"]).place
+    place = outlined(collection(north, south), ["n", "s"]).place
     assert place[0, 1] < place[1, 1]
-    place = outlines_of(TOPOLOGY, ["01", "02"]).place
+    place = outlined(TOPOLOGY, ["01", "02"]).place
     assert place[0, 0] < place[1, 0]
 
 
 def test_topojson_shares_its_borders(tmp_path):
-    found = outlines_of(TOPOLOGY, ["02", "01"])
+    found = outlined(TOPOLOGY, ["02", "01"])
     corners, areas = [], []
     for path in found.paths:
         start, steps = path[1:-1].split("l")
@@ -85,24 +94,24 @@ def test_topojson_shares_its_borders(tmp_path):
     assert areas[1] / areas[0] == pytest.approx(115 / 85, rel=0.01)
     file = tmp_path / "map.json.gz"
     file.write_bytes(gzip.compress(json.dumps(TOPOLOGY).encode()))
-    assert outlines_of(file, ["02", "01"]).paths == found.paths
-    assert outlines_of(str(file), ["b"]).paths == found.paths[:1]
+    assert outlined(file, ["02", "01"]).paths == found.paths
+    assert outlined(str(file), ["b"]).paths == found.paths[:1]
 
 
 def test_many_points_are_thinned(monkeypatch):
     angle = np.linspace(0, 2 * np.pi, 20_001)
     ring = np.stack([np.cos(angle), np.sin(angle)], axis=1).tolist()
     circle = {"type": "Feature", "id": "o", "geometry": {"type": "Polygon", "coordinates": [ring]}}
-    whole = outlines_of(collection(circle), ["o"]).paths[0]
+    whole = outlined(collection(circle), ["o"]).paths[0]
     monkeypatch.setattr(maps, "MOST_POINTS", 500)
-    few = outlines_of(collection(circle), ["o"]).paths[0]
+    few = outlined(collection(circle), ["o"]).paths[0]
     assert few.count(" ") < 500 < whole.count(" ") < 10_000
 
 
 def test_a_shape_too_small_to_be_seen_stays():
     tiny = [[[1e-9 * x, 1e-9 * y] for x, y in SQUARES]]
     small = {"type": "Feature", "id": "t", "geometry": {"type": "Polygon", "coordinates": tiny}}
-    assert outlines_of(collection(small, square(1, id="a")), ["t", "a"]).paths[0].count(",") == 4
+    assert outlined(collection(small, square(1, id="a")), ["t", "a"]).paths[0].count(",") == 4
 
 
 @pytest.mark.parametrize(
@@ -112,16 +121,16 @@ def test_a_shape_too_small_to_be_seen_stays():
          r" 'fips', for instance '09' as 'fips'; give each shape the label of its node as its 'id'"),
         (collection(square(0)), "no polygon with an id or a property"),
         (collection(square(0, id="a")), r"no shape whose 'id' is 'b', a node \(1 of 2 nodes have one\)"),
-        ({"type": "Feature"}, "must be GeoJSON of the type 'FeatureCollection' or TopoJSON .* got 'Feature'"),
+        ({"type": "Feature"}, "GeoJSON of the type 'FeatureCollection' or TopoJSON .* got 'Feature'"),
         (collection({"id": "a"}), "this is no FeatureCollection as its format says"),
         ({"type": "Topology", "arcs": []}, "this is no Topology as its format says"),
-        (3, "must be GeoJSON .* got 3"),
+        (3, "or GeoJSON .* got 3"),
         ("none.json", "'none.json' cannot be read: No such file"),
     ],
 )  # fmt: skip
 def test_outlines_that_cannot_be_used(given, said):
     with pytest.raises(ModelError, match=said):
-        outlines_of(given, ["a", "b"])
+        outlined(given, ["a", "b"])
 
 
 def test_a_file_that_is_no_json(tmp_path):
@@ -130,7 +139,7 @@ def test_a_file_that_is_no_json(tmp_path):
     for content in (b"\x1f\x8b1", b"{"):
         file.write_bytes(content)
         with pytest.raises(ModelError, match=r"a\.json' (cannot be read|is no JSON)"):
-            outlines_of(file, ["a"])
+            outlined(file, ["a"])
 
 
 def test_a_map_has_shapes_for_its_nodes(tmp_path):

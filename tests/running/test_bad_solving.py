@@ -13,7 +13,7 @@ import graphreg as gr
 from graphreg.compiling.conic import ConicProblem
 from graphreg.compiling.emptiness import rows_apart, torn
 from graphreg.compiling.solvers import SolverOutcome
-from graphreg.errors import FailedError, MethodError, ModelError, SolverError, UnattainedError, UnboundedError
+from graphreg.errors import FailedError, InfeasibleError, MethodError, ModelError, SolverError, UnattainedError
 
 # ---- solving ---------------------------------------------------------------------------------------------------------
 BAD_CALLS = {
@@ -95,8 +95,8 @@ INFEASIBLE = {
 def test_constraints_that_no_point_satisfies(case):
     posed = gr.Problem(INFEASIBLE[case])
     for method in (None, gr.PrimalDual()):
-        error = refused(lambda method=method: posed.solve(method), UnboundedError, "No point satisfies", "infeasible")
-        assert error.solution.status == "unbounded"
+        error = refused(lambda method=method: posed.solve(method), InfeasibleError, "No point satisfies")
+        assert error.solution.status == "infeasible"
         assert not error.solution.certificate.valid
         assert error.solution.rounds == 0
 
@@ -168,7 +168,7 @@ def test_long_chains_are_gone_through():
 
 def test_where_no_point_is_the_answer_is_returned_if_asked_for():
     returned = gr.Problem(INFEASIBLE["two boxes"]).solve(on_failure="return")
-    assert (returned.status, returned.certificate.valid) == ("unbounded", False)
+    assert (returned.status, returned.certificate.valid) == ("infeasible", False)
 
 
 @pytest.mark.parametrize("far", [0.0, 1e8])

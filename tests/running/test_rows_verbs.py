@@ -241,7 +241,6 @@ REFUSED = {
         MethodError,
         lambda p, s, f: gr.theory.recovery(p, [p.form.labels[:2], p.form.labels[2:]]),
     ),
-    "audits speak of edges and nodes so far, and {} has": (MethodError, lambda p, s, f: gr.audit(p, gr.PrimalDual())),
     "{} has rows that are no edges, whose messages have to arrive so far: take resend=True, without crashes": (
         MethodError,
         lambda p, s, f: p.solve(gr.PrimalDual(), engine=gr.Actors(faults=gr.Faults(drop=0.1)), progress=False),

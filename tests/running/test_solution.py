@@ -10,7 +10,7 @@ from solution_cases import CHAIN, METHODS, NODES, RIDGE, means, read
 
 import graphreg as gr
 from graphreg.certificate import Certificate
-from graphreg.errors import UnboundedError
+from graphreg.errors import InfeasibleError
 
 
 # ---- tables, latent nodes, flows -------------------------------------------------------------------------------------
@@ -160,14 +160,14 @@ def test_status_interrupted(problem):
     assert run.certificate.dual <= problem.solve(gap=1e-9).objective <= run.objective
 
 
-def test_status_unbounded():
+def test_status_infeasible():
     boxes = gr.NodePenalty(gr.Box(2, 3)) + gr.NodePenalty(gr.Box(-1, 1))
     problem = gr.Problem(gr.MeanLoss(means(0.0)) + boxes)
-    with pytest.raises(UnboundedError) as caught:
+    with pytest.raises(InfeasibleError) as caught:
         problem.solve()
-    assert caught.value.solution.status == "unbounded"
+    assert caught.value.solution.status == "infeasible"
     assert "no certificate" in str(caught.value.solution)
-    assert "Auto: unbounded. No point satisfies all constraints" in str(caught.value.solution)
+    assert "Auto: infeasible. No point satisfies all constraints" in str(caught.value.solution)
 
 
 def test_the_certificate_prints_its_bounds(problem):

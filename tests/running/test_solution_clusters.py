@@ -177,3 +177,31 @@ def test_two_terms_of_one_penalty_and_strength_are_told_apart():
     path, cycle = (gr.TotalVariation(graph(6), gr.L1()) for graph in (nx.path_graph, nx.cycle_graph))
     found = gr.Problem(data + path + cycle).solve(gr.Exact()).clusters()
     assert len(found.edges) == 5 + 6
+
+
+# ---- what the table shows, what the count says, and which gap decides the rest ---------------------------------------
+def petersen(seed, strength=0.2):
+    rng, graph = np.random.default_rng(seed), nx.petersen_graph()
+    data = gr.NodeData.from_dict({k: (rng.normal(size=(8, 2)), rng.normal(size=8)) for k in graph})
+    return gr.Problem(gr.SquaredLoss(data) + strength * gr.TotalVariation(graph, gr.L2()))
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_nodes_that_are_the_same_in_the_table_are_one_cluster(seed):
+    solution = petersen(seed).solve(gr.PrimalDual())
+    found = solution.clusters()
+    assert found.edges["state"].tolist().count("undecided") > 0
+    assert found.count == len(np.unique(solution.coef, axis=0))
+    low, high = found.count_range
+    assert low <= found.count <= high
+    assert f"gap={found.decided_at:.0e} should decide them" in str(found)
+    assert "undecided" not in petersen(seed).solve(gap=found.decided_at).clusters().edges["state"].tolist()
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_proofs_ask_for_the_gap_that_they_need(seed, monkeypatch):
+    solution = petersen(seed).solve(gr.PrimalDual())
+    assert solution.clusters(prove=True).certain
+    asked = petersen(seed).solve(gr.PrimalDual(), gap=0, rounds=solution.rounds)  # no answer that was asked for
+    monkeypatch.setattr("graphreg.methods.automatic.auto.nearer", None)
+    assert not asked.clusters(prove=True).certain

@@ -36,15 +36,16 @@ if TYPE_CHECKING:
 
 
 # ---- nodes that chosen edges join, over all terms and coordinates ----------------------------------------------------
-def joined(form: Form, claims: list[_Claim], chosen: Callable[[Array], Array], observed: bool = True) -> Array:
+def joined(form: Form, claims: list[_Claim], chosen: Callable[[_Claim], Array], observed: bool = True) -> Array:
     """The component of each node in the graph of the pairs that chosen edges join: on all coordinates, by all terms
     together, and none of the terms of the pair being split. What an equality shares holds for all that it connects."""
     covered: dict[int, set[int]] = {}
     whole, apart = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
-    for edge, state in ((claim.edge, claim.state) for claim in claims):
+    for claim in claims:
+        edge = claim.edge
         pairs = edge.tail.astype(np.int64) * form.n + edge.head
-        apart.append(pairs[state == "split"])
-        mask = chosen(state)
+        apart.append(pairs[claim.state == "split"])
+        mask = chosen(claim)
         if edge.features is None:
             whole.append(pairs[mask])
         else:  # on some coordinates: a cluster only where the terms together cover all of them
@@ -64,6 +65,7 @@ def joined(form: Form, claims: list[_Claim], chosen: Callable[[Array], Array], o
 
 # ---- clusters --------------------------------------------------------------------------------------------------------
 NEGLIGIBLE = 1e-3  # of the scale of each coordinate: edges whose ends are provably closer are near
+LEAST = 1e-12  # relative gap that doubles can tell
 STATES = ("fused", "near", "split", "undecided")
 SHOWN = 10  # clusters in a notebook
 COLUMNS = ("term", "tail", "head", "state", "slack", "difference", "bound", "certain", "split_in")
@@ -85,8 +87,9 @@ class Clusters(Shown):
         each coordinate by itself, as L1 does, and there are several: the coordinates in which the ends are proved to
         differ at every optimum; in the others they may be equal. Else empty).
     labels : dict
-        A cluster number per node label: the components of the graph of near and fused edges. They rest on proofs up to
-        the bounds of the near edges, which are negligible beside the scale of every coordinate.
+        A cluster number per node label: the components of the graph of near and fused edges, and of undecided ones
+        whose ends are the same in this answer, bit for bit. Near and fused rest on proofs, up to the bounds of the near
+        edges, which are negligible beside the scale of every coordinate.
     certain : bool
         Whether every edge is proved to be fused or split.
     count_range : (int, int)
@@ -99,6 +102,10 @@ class Clusters(Shown):
         is split in all of them, or none is named.
     note : str
         What all proofs rest on beside arithmetic: empty, or the terms that the user wrote.
+    decided_at : float
+        The relative gap, to be given as ``gap=`` of a solve, at which the undecided edges would be near or split, were
+        the flows and differences those of this answer: an estimate. 0 where it is below what doubles can tell, or
+        nothing is undecided.
     """
 
     edges: pd.DataFrame
@@ -108,6 +115,7 @@ class Clusters(Shown):
     interrupted: bool = False
     split_in: dict[str, int] = field(default_factory=dict[str, int])
     note: str = ""
+    decided_at: float = 0.0
 
     @property
     def count(self) -> int:
@@ -174,7 +182,8 @@ class Clusters(Shown):
             bound = float(self.edges["bound"][near].max())  # pyright: ignore[reportArgumentType]
             said.append(f"near: proved to be at most {bound:.2g} apart at every optimum")
         if count["undecided"]:
-            said.append("undecided: counted as apart, a smaller gap= decides more")
+            less = f"gap={self.decided_at:.0e} should decide them" if self.decided_at else "a smaller gap= decides more"
+            said.append(f"undecided: apart unless they are the same in this answer, {less}")
         if coordinates:
             said.append(coordinates)
         low, high = self.count_range
@@ -207,14 +216,17 @@ def clusters(certificate: Certificate, prove: bool = False, splitter: Splitter |
             interrupted = True
     tables = [claim.table(form) for claim in claims]
     table, number = _table(tables), joined(form, claims, _together)
-    least = joined(form, claims, lambda state: state != "split")
-    most = joined(form, claims, lambda state: state == "fused")
+    least = joined(form, claims, lambda claim: claim.state != "split")
+    most = joined(form, claims, lambda claim: claim.state == "fused")
     first = {old: new for new, old in enumerate(dict.fromkeys(number.tolist()))}
     by_label = {label: first[int(k)] for label, k in zip(form.labels, number, strict=False)}
     between = len(np.unique(least)), len(np.unique(most))
     certain = certificate.valid and bool(table["certain"].all())
     note = certificate.note if certificate.scope == OWN_TERMS else ""
-    return Clusters(table, by_label, certain, between, interrupted, _counted(form, claims), note)
+    shares = np.concatenate([np.ones(1), *(claim.share[claim.state == "undecided"] for claim in claims)])
+    enough = 0.5 * float(shares.min()) * certificate.relative_gap if len(shares) > 1 and certificate.valid else 0.0
+    enough = enough if enough >= LEAST else 0.0
+    return Clusters(table, by_label, certain, between, interrupted, _counted(form, claims), note, enough)
 
 
 def _counted(form: Form, claims: list[_Claim]) -> dict[str, int]:
@@ -231,9 +243,9 @@ def cluster_count(certificate: Certificate) -> int:
     return len(np.unique(joined(certificate.form, _claims(certificate), _together)))
 
 
-def _together(state: Array) -> Array:
+def _together(claim: _Claim) -> Array:
     """A mask of the edges inside a cluster."""
-    return (state == "fused") | (state == "near")
+    return np.isin(claim.state, ("fused", "near")) | ((claim.state == "undecided") & (claim.difference == 0.0))
 
 
 @dataclass
@@ -247,6 +259,7 @@ class _Claim:
     difference: Array
     bound: Array
     apart: Array  # (m, k): coordinates in which the ends are proved to differ
+    share: Array  # of the gap, at which they would be near or split, (m,); 0 where none is known
 
     def table(self, form: Form) -> pd.DataFrame:
         import pandas as pd
@@ -281,18 +294,23 @@ def _of_block(certificate: Certificate, k: int, edge: EdgeBlock, gap: float, rea
     difference = row_norm(z)
     if is_equality(edge.penalty, z.shape[1]):
         fused, slack = np.full(len(z), "fused", dtype=object), np.full(len(z), np.inf)
-        return _Claim(k, edge, fused, slack, difference, np.zeros(len(z)), np.zeros(z.shape, dtype=bool))
+        return _Claim(k, edge, fused, slack, difference, np.zeros(len(z)), np.zeros(z.shape, dtype=bool), slack)
     found = nearness(edge, certificate.dual_point.flows[k], spread_of(certificate, k), gap)
     kink = has_kink(edge.penalty, certificate.form.width(edge))
     columns = edge.coordinates
     far = np.minimum(found.largest, np.abs(z) * (1 + 1e-12) + reach[:, None])
-    near = kink & (far <= NEGLIGIBLE * size[columns]).all(axis=1)
+    room = NEGLIGIBLE * size[columns]
+    near = kink & (far <= room).all(axis=1)
     equal = kink & (found.value == 0.0)
     apart = difference * (1 - 1e-12) > reach
     state = np.where(equal, "fused", np.where(apart, "split", np.where(near, "near", "undecided"))).astype(object)
     slack = np.where(kink & np.isfinite(found.load), np.maximum(edge.weight * (1.0 - found.load), 0.0), 0.0)
     bound = np.minimum(found.length, difference * (1 + 1e-12) + reach) if kink else difference + reach
-    return _Claim(k, edge, state, slack, difference, bound, _beyond(z, reach))
+    with np.errstate(all="ignore"):  # bounds by slack are in proportion to the gap, those by curvature to its root
+        shares = [(difference / reach) ** 2]
+        shares += [room / found.largest, (np.maximum(room - np.abs(z), 0.0) / reach[:, None]) ** 2] if kink else []
+        share = np.max([np.nan_to_num(each.reshape(len(z), -1).min(axis=1)) for each in shares], axis=0)
+    return _Claim(k, edge, state, slack, difference, bound, _beyond(z, reach), share)
 
 
 def _beyond(z: Array, reach: Array) -> Array:
@@ -308,7 +326,7 @@ def _prove(certificate: Certificate, claims: list[_Claim], splitter: Splitter | 
     for claim in claims:
         mask = masks[claim.place] & (claim.state != "split")
         claim.state[mask], claim.bound[mask] = "fused", 0.0
-    member = joined(form, claims, lambda state: state == "fused", observed=False)
+    member = joined(form, claims, lambda claim: claim.state == "fused", observed=False)
     for claim, reach in zip(claims, cluster_radius(certificate, member, [c.edge for c in claims]), strict=True):
         open_ = ~np.isin(claim.state, ("fused", "split"))
         apart = open_ & (claim.difference * (1 - 1e-12) > reach)

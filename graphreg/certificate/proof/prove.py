@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ... import verify
+from ...base.clock import stages
 from ...base.display import Html, Shown, facts, more, sentences, title
 from ...base.escaping import visible
 from ...base.files import own_place, put
@@ -78,24 +79,30 @@ def prove(
     place = own_place(path, "proof", ProofError, b"" if force else verify.FORMAT.encode())
     verify.begin(python_flint)
     claims = (claims,) if isinstance(claims, str) else claims
-    form, point = write_out(certificate.form, certificate.w, certificate.dual_point)
-    data = statement(form)
-    found = _found(certificate, form, Model(data), point, not {"fused", "held"}.isdisjoint(kinds(claims)), certify_tied)
-    low, high = _padded(found.lower, found.upper)
-    more = claims_of(found, claims)
-    samples = len(form.samples)
-    document = {
-        "format": verify.FORMAT,
-        "model": data,
-        "w": texts(found.w),
-        "dual": {"flows": texts(found.point[samples:]), "prices": texts(found.point[:samples])},
-        "within": None,
-        "claims": [{"says": "bounds", "lower": text(low), "upper": text(high)}, *more],
-    }
-    put(place, lines(document).encode("ascii"), "proof", ProofError)
-    proved_low, proved_high = (Fraction(int(x.numerator), int(x.denominator)) for x in (low, high))
-    said = ("bounds", *(claim["says"] for claim in more))
-    return Proved(Path(path), found.model.hash(), proved_low, proved_high, said)
+    with stages("proof") as at:
+        at("the problem in exact numbers")
+        form, point = write_out(certificate.form, certificate.w, certificate.dual_point)
+        data = statement(form)
+        at("exact points")
+        found = _found(
+            certificate, form, Model(data), point, not {"fused", "held"}.isdisjoint(kinds(claims)), certify_tied
+        )
+        low, high = _padded(found.lower, found.upper)
+        at("claims")
+        more = claims_of(found, claims)
+        samples = len(form.samples)
+        document = {
+            "format": verify.FORMAT,
+            "model": data,
+            "w": texts(found.w),
+            "dual": {"flows": texts(found.point[samples:]), "prices": texts(found.point[:samples])},
+            "within": None,
+            "claims": [{"says": "bounds", "lower": text(low), "upper": text(high)}, *more],
+        }
+        put(place, lines(document).encode("ascii"), "proof", ProofError)
+        proved_low, proved_high = (Fraction(int(x.numerator), int(x.denominator)) for x in (low, high))
+        said = ("bounds", *(claim["says"] for claim in more))
+        return Proved(Path(path), found.model.hash(), proved_low, proved_high, said)
 
 
 def _found(

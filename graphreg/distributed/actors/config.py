@@ -49,6 +49,13 @@ class Actors(AbstractEngine):
     timeout : float
         Seconds that the coordinator waits for a sign of any actor before it ends the run with an error that says who
         waits for whom, or of whom nothing is heard.
+
+    Examples
+    --------
+    >>> run = problem.solve(gr.PrimalDual(polish=False), engine=gr.Actors())
+    >>> alone = problem.solve(gr.PrimalDual(polish=False))
+    >>> bool(np.allclose(run.coef, alone.coef)), run.ledger.messages == alone.ledger.messages
+    (True, True)
     """
 
     processes: bool | int = checked(PROCESSES, False)

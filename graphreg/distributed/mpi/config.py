@@ -36,6 +36,11 @@ class MPI(AbstractEngine):
     ----------
     sites : mapping, optional
         To which site each node belongs; sites are dealt out to the processes in turn.
+
+    Examples
+    --------
+    >>> gr.MPI()  # for engine=, in a job that mpiexec began
+    MPI(sites=None)
     """
 
     sites: Mapping[Hashable, Any] | None = checked(SITES | None, None)

@@ -43,6 +43,12 @@ class Parts(AbstractEngine):
         The number of parts.
     sites : mapping, optional
         To which site each node belongs; then there is a part for each site.
+
+    Examples
+    --------
+    >>> run = problem.solve(gr.PrimalDual(polish=False), engine=gr.Parts(2))
+    >>> bool(np.allclose(run.coef, problem.solve(gr.PrimalDual(polish=False)).coef))
+    True
     """
 
     count: int = checked(whole(1), 2)

@@ -23,7 +23,7 @@ SERVER = "server"  # the label of the node, and the name of the edges to it
 # ---- other forms -----------------------------------------------------------------------------------------------------
 def server_form(
     form: Form,
-    penalty: AbstractPenalty,
+    penalty: AbstractPenalty = Zero(),  # noqa: B008 - it has no state
     weight: Array | None = None,
     member: Array | None = None,
     clusters: Sequence[Hashable] = (),

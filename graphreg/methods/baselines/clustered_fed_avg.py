@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from ...base.messages import unknown_labels
-from ...checks import checked, count, positive
+from ...checks import checked, counts, positive
 from ...errors import MethodError, TermError
 from ...form import Form
 from ...network import AVAILABILITY
 from ...terms import latent_label, tree_levels
-from ...terms.penalties import Zero
 from ._averaging import AbstractAveraging
 from ._servers import server_form
 
@@ -33,6 +32,17 @@ class ClusteredFedAvg(AbstractAveraging):
         model's Hierarchy.
     local_steps, step_size, batch, availability
         As for `FedAvg`.
+
+    Examples
+    --------
+    >>> run = problem.solve(gr.ClusteredFedAvg({"north": ["a", "b"], "south": ["c", "d"]}), gap=1e-6)
+    >>> run.table().round(2)
+          rain  temp
+    node
+    a     1.04 -0.06
+    b     1.04 -0.06
+    c    -1.05  0.06
+    d    -1.05  0.06
     """
 
     aim = "the fit of one model to each cluster"
@@ -46,9 +56,9 @@ class ClusteredFedAvg(AbstractAveraging):
     )
 
     clusters: Mapping[Hashable, Any] | None = None
-    local_steps: int = checked(count, 1)
+    local_steps: int | Mapping[Hashable, int] = checked(counts, 1)
     step_size: float | None = checked(positive, None)
-    batch: int | None = checked(count | None, None)
+    batch: int | Mapping[Hashable, int] | None = checked(counts | None, None)
     availability: Any = checked(AVAILABILITY, None)
 
     def __post_init__(self) -> None:
@@ -88,4 +98,4 @@ class ClusteredFedAvg(AbstractAveraging):
         cluster = self._clusters(form)
         place = {label: j for j, label in enumerate(dict.fromkeys(cluster.values()))}
         member = np.array([place[cluster[node]] for node in form.space.index], dtype=np.intp)
-        return server_form(form, Zero(), member=member, clusters=list(place))
+        return server_form(form, member=member, clusters=list(place))

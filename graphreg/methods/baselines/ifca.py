@@ -16,7 +16,6 @@ from ...network import AVAILABILITY, LocalView, Presence, Streams, TakesAvailabi
 from ...oracles import without_bound, without_gradient
 from ...running import AbstractIteration, Point, Start
 from ...terms import Array
-from ...terms.penalties import Zero
 from ._baseline import AbstractBaseline, AbstractTargetIteration
 from ._servers import ServerTopology, balanced_flows, clients_there, consensus_within, server_form
 
@@ -86,6 +85,13 @@ class IFCA(TakesAvailability, AbstractBaseline):
 
     ``start=`` of `solve` is not used. ``solution.gathered`` holds ``cluster``, the model of each node by number (-1 at
     the server), and ``objectives``, those of every start in every round of the search, (rounds, starts).
+
+    Examples
+    --------
+    >>> run = problem.solve(gr.IFCA(k=2), gap=1e-6, seed=0)
+    >>> a, b, c, d, server = run.gathered["cluster"].tolist()
+    >>> a == b, c == d, a == c
+    (True, True, False)
     """
 
     aim = "the fits of the clusters that it found"
@@ -120,7 +126,7 @@ class IFCA(TakesAvailability, AbstractBaseline):
         return "" if self.away is None else "availability"
 
     def target(self, form: Form) -> Form:
-        return server_form(form, Zero())
+        return server_form(form)
 
     @property
     def iteration(self) -> AbstractIteration:

@@ -33,6 +33,17 @@ class LocalOnly(AbstractBaseline):
     Without node penalties a round is one step of the proximal-point iteration at every node, so long that a few reach
     the minimiser, and nothing is sent at all. With node penalties it is a round of `PrimalDual`, which sends nothing
     either but for the sums by which its balance adapts.
+
+    Examples
+    --------
+    >>> run = problem.solve(gr.LocalOnly(), gap=1e-6)
+    >>> run.table().round(2)
+          rain  temp
+    node
+    a     0.98 -0.03
+    b     1.05 -0.06
+    c    -1.04  0.15
+    d    -1.06  0.05
     """
 
     aim = "each node's own fit, without the edges between nodes"

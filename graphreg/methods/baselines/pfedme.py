@@ -66,6 +66,17 @@ class PFedMe(TakesAvailability, AbstractBaseline):
     availability : number, mapping, sampler or Availability, optional
         Which clients are there, see `Availability`; by default all. Every client hears every w and moves by it, as in
         the paper; the mean of a round is over those that are there, with lam_i divided by the probability that i is.
+
+    Examples
+    --------
+    >>> run = problem.solve(gr.PFedMe(lam=1.0), gap=1e-6)
+    >>> run.table().round(2)
+          rain  temp
+    node
+    a     0.33  0.16
+    b     0.60  0.07
+    c    -0.28 -0.04
+    d    -0.51 -0.08
     """
 
     aim = "the Moreau envelopes of the nodes' own losses, tied to one server"

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from ...form import Form
 from ...oracles import without_prox
 from ...running import AbstractIteration
-from ...terms.penalties import Zero
 from ..splitting.admm import ADMM
 from ._baseline import AbstractBaseline
 from ._servers import server_form
@@ -18,6 +17,17 @@ class Pooled(AbstractBaseline):
     """One model for all nodes: ``minimise sum_i f_i(w) + the node penalties at w``; edges between nodes are dropped.
 
     The fit of all data in one place, found without moving them: consensus `ADMM` between the nodes and a server.
+
+    Examples
+    --------
+    >>> run = problem.solve(gr.Pooled(), gap=1e-6)
+    >>> run.table().round(2)
+          rain  temp
+    node
+    a     0.11 -0.07
+    b     0.11 -0.07
+    c     0.11 -0.07
+    d     0.11 -0.07
     """
 
     aim = "the fit of one model to all nodes"
@@ -30,7 +40,7 @@ class Pooled(AbstractBaseline):
         return without_prox(form)
 
     def target(self, form: Form) -> Form:
-        return server_form(form, Zero())
+        return server_form(form)
 
     @property
     def iteration(self) -> AbstractIteration:

@@ -55,6 +55,12 @@ class SubgradientDescent(AbstractIteration):
     average : {None, "suffix"}
         What is certified: the last iterate, or the mean over the last half of the rounds at least (Rakhlin, Shamir and
         Sridharan, ICML 2012).
+
+    Examples
+    --------
+    >>> run = problem.solve(gr.SubgradientDescent(), rounds=300, gap=0)
+    >>> run.status, run.certificate.relative_gap < 0.5  # slow, and certified all the same
+    ('budget', True)
     """
 
     seldom_certified = True

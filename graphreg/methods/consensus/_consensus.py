@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
+
 import numpy as np
 
 from ...base.messages import warn
@@ -11,6 +13,8 @@ from ...oracles import unbounded, without_gradient
 from ...running import Start
 from ...terms import Array
 from ...terms.penalties import AbstractSmoothPenalty, is_equality
+
+Batch = int | Mapping[Hashable, int] | None  # samples of a step, of all nodes or by label; None: all samples
 
 
 def missing(form: Form, mixing: MixingMatrix | str, lazy: bool, stepped: bool) -> tuple[str, ...]:
@@ -48,7 +52,7 @@ def _apart(form: Form) -> list[str]:
     return [f"the communication graph is disconnected: {ends}; tie all nodes by gr.Consensus(graph)"]
 
 
-def smoothness(view: LocalView, batch: int | None) -> float:
+def smoothness(view: LocalView, batch: Batch) -> float:
     """max_i L_i, or with batches the smoothness of single samples."""
     return largest(view, view.gradients.smoothness if batch is None else view.gradients.sample_smoothness)
 

@@ -33,6 +33,13 @@ class DecreasingStep:
     alpha : float
         In (1/2, 1], 0.8 by default. Averages over time are efficient for alpha < 1 (Theorem 3); for alpha = 1 the
         one-step estimator is.
+
+    Examples
+    --------
+    >>> tracked = gr.Problem(gr.SquaredLoss(data) + gr.Consensus(graph))
+    >>> run = tracked.solve(gr.LocalSGD(gr.DecreasingStep(alpha=0.8)), rounds=200, gap=0, seed=0)
+    >>> run.rounds, run.status
+    (200, 'budget')
     """
 
     D: float | None = checked(positive, None)
@@ -63,7 +70,7 @@ def steps_of(
     view: LocalView,
     theta: Array,
     given: float | DecreasingStep | None,
-    batch: int | None,
+    batch: consensus.Batch,
     method: str = "LocalSGD",
     slowed: float = 1.0,
 ) -> Steps:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
 
 import numpy as np
 
-from ...base.messages import warn
+from ...base.messages import unmatched, warn
 from ...form import Form
-from ...network import LocalView, MixingMatrix
+from ...network import LocalView, MixingMatrix, most
 from ...running import AbstractIteration
 from ...terms import Array
 from . import _consensus as consensus
@@ -39,7 +40,7 @@ class AbstractConsensusMethod(AbstractIteration):
     step_size: float | DecreasingStep | None
     mixing: Any
     lazy: bool
-    batch: int | None
+    batch: consensus.Batch
     replacement: bool
     shuffle: bool
     hessian_samples: int | None
@@ -56,14 +57,16 @@ class AbstractConsensusMethod(AbstractIteration):
         return None not in (step.D, step.gamma) if isinstance(step, DecreasingStep) else step is not None
 
     def missing(self, form: Form) -> tuple[str, ...]:
-        return consensus.missing(form, self.mixing, self.lazy, self.steps_are_given)
+        wrong = unmatched("batch", self.batch, form.space.index)
+        return (*consensus.missing(form, self.mixing, self.lazy, self.steps_are_given), *wrong)
 
     def nothing_seen(self, view: LocalView, theta: Array) -> SampleHistory:
         """Before the first step. The Hessians are taken over a(T) = ceil(100 d / (K batch)) steps by default."""
         order, moments, form = None, None, view.form
         if self.batch is not None:
-            a = self.hessian_samples or ceil(100 * form.d / (view.n_nodes * self.batch))
-            moments = Moments.start(form.n, form.d, a, self.batch)
+            together = sum(self.batch.values()) if isinstance(self.batch, Mapping) else view.n_nodes * self.batch
+            a = self.hessian_samples or ceil(100 * form.d / together)
+            moments = Moments.start(form.n, form.d, a, most(self.batch))
             order = None if self.replacement or not self.shuffle else SampleOrder.start(view)
         return SampleHistory(order, np.zeros_like(theta), moments)
 
@@ -75,7 +78,7 @@ class AbstractConsensusMethod(AbstractIteration):
             G = view.gradients.full(theta)
         else:
             if self.replacement:
-                place = view.gradients.places(view.streams("samples").uniform(t, self.batch))
+                place = view.places(self.batch, t)
             else:
                 place, order = next_places(view, t, self.batch, order)
                 _warn_of_a_second_pass(self, view, t)
@@ -93,13 +96,14 @@ class AbstractConsensusMethod(AbstractIteration):
         if moments is None or self.batch is None:
             passes = np.full(view.form.n, float(counted["steps"]))
             return {**counted, "passes": passes, "mean": seen.mean, "hessian": view.gradients.hessians(state.theta)}
-        each = moments.count * self.batch / np.maximum(counts, 1)
+        own = view.each(self.batch) if isinstance(self.batch, Mapping) else self.batch
+        each = moments.count * own / np.maximum(counts, 1)
         return {
             **counted,
-            "batch": self.batch,
+            "batch": own,
             "replacement": int(self.replacement),
             "alpha": state.steps.alpha,
-            "hessian_samples": min(moments.count, moments.recent.shape[1]) * self.batch,
+            "hessian_samples": min(moments.count, moments.recent.shape[1]) * own,
             "passes": np.where(counts > 0, each, 0.0),
             "mean": seen.mean,
             "gradient_mean": moments.mean,
@@ -110,11 +114,11 @@ class AbstractConsensusMethod(AbstractIteration):
 
 def _warn_of_a_second_pass(method: AbstractConsensusMethod, view: LocalView, t: int) -> None:
     """Warn at the step in which the first node takes a sample for the second time."""
-    counts, batch = view.gradients.counts, method.batch or 1
+    counts, batch = view.gradients.counts, view.each(method.batch or 1)
     if not (view.own & (counts > 0)).any():
         return
-    k = int(np.argmin(np.where(view.own & (counts > 0), counts, np.iinfo(np.int64).max)))
-    if t * batch <= counts[k] < (t + 1) * batch:
+    k = int(np.argmin(np.where(view.own & (counts > 0), counts / batch, np.inf)))
+    if t * batch[k] <= counts[k] < (t + 1) * batch[k]:
         warn(
             f"the {counts[k]} samples of the node {view.form.labels[k]!r} are used up after {t} steps of "
             f"{method.name}: from here on samples are taken again, which inference from a single pass does not allow"
@@ -148,16 +152,19 @@ class SampleOrder:
         return SampleOrder(epoch, place)
 
 
-def next_places(view: LocalView, at: int, batch: int, order: SampleOrder | None) -> tuple[Array, SampleOrder | None]:
+def next_places(
+    view: LocalView, at: int, batch: int | Mapping[Hashable, int], order: SampleOrder | None
+) -> tuple[Array, SampleOrder | None]:
     """The samples (n, b) of step ``at``, one after the other through pass after pass, in the order of the data where
-    there is no other."""
-    counts = np.maximum(view.gradients.counts, 1)
-    out = np.zeros((len(counts), batch), dtype=np.int64)
-    for j in range(batch):
-        epoch, out[:, j] = np.divmod(at * batch + j, counts)
+    there is no other; -1 beyond the batch of a node."""
+    counts, own = np.maximum(view.gradients.counts, 1), view.each(batch)
+    out = np.zeros((len(counts), most(batch)), dtype=np.int64)
+    for j in range(most(batch)):
+        epoch, place = np.divmod(at * own + np.minimum(j, own - 1), counts)
         if order is not None:
             order = order.at(view, epoch)
-            out[:, j] = order.place[np.arange(len(counts)), out[:, j]]
+            place = order.place[np.arange(len(counts)), place]
+        out[:, j] = np.where(j < own, place, -1)
     return out, order
 
 

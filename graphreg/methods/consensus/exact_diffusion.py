@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...checks import checked, count, whole
+from ...checks import checked, count, counts, whole
 from . import _consensus as consensus
 from ._decreasing import STEP, DecreasingStep
 from ._tracked import AbstractTracking, Tracked
@@ -40,7 +40,7 @@ class ExactDiffusion(AbstractTracking):
         adaptation. A `DecreasingStep` is in units of its own.
     mixing : "metropolis", (n, n) array in node order, DataFrame or {i: {j: c_ij}}
         C: symmetric, rows of sum 1, positive on the edges of the communication graph and 0 off it.
-    batch : int, optional
+    batch : int or mapping, optional
         Stochastic gradients from so many samples of each node; all of them by default. With a constant step the
         iterates then stay within a distance of the optimum of the order of sqrt(eta), and the default step is that of
         the roughest sample; with a `DecreasingStep` they converge.
@@ -48,6 +48,12 @@ class ExactDiffusion(AbstractTracking):
     hessian_samples, burn_in : int, optional
         As for `LocalSGD`, and so is what ``solution.gathered`` has after a run with batches: what
         `graphreg.inference.confidence_region` needs.
+
+    Examples
+    --------
+    >>> one_model = gr.Problem(gr.SquaredLoss(data) + gr.Consensus(graph))
+    >>> one_model.solve(gr.ExactDiffusion()).status
+    'certified'
     """
 
     sends = "the parameters after the gradient step, both ways across every edge"
@@ -56,7 +62,7 @@ class ExactDiffusion(AbstractTracking):
 
     step_size: float | DecreasingStep | None = checked(STEP, None)
     mixing: Any = "metropolis"
-    batch: int | None = checked(count | None, None)
+    batch: consensus.Batch = checked(counts | None, None)
     replacement: bool = True
     shuffle: bool = True
     hessian_samples: int | None = checked(count, None)

@@ -41,6 +41,13 @@ class DynamicProgramming(AbstractMethod):
     Condat, A direct algorithm for 1-D total variation denoising, IEEE Signal Processing Letters 20, 2013.
     Johnson, A dynamic programming algorithm for the fused lasso and L0-segmentation, JCGS 22, 2013.
     Kolmogorov, Pock and Rolinek, Total variation on a tree, SIAM J. Imaging Sci. 9, 2016.
+
+    Examples
+    --------
+    >>> heights = gr.NodeData.from_dict({k: (None, [[y]]) for k, y in enumerate([1.0, 1.2, 3.0, 3.1])})
+    >>> chain = gr.MeanLoss(heights) + 0.3 * gr.TotalVariation(nx.path_graph(4), gr.L1())
+    >>> gr.Problem(chain).solve(gr.DynamicProgramming()).coef.ravel().round(2).tolist()
+    [1.25, 1.25, 2.9, 2.9]
     """
 
     needs = (

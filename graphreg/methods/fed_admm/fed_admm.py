@@ -102,6 +102,12 @@ class FedADMM(AbstractIteration, ToleratesLostMessages, TakesAvailability):
         another one. "kappa/t": the step of Theorem 4.1, without its proximal part; beyond 2/L_i in the first rounds.
         Nothing is proven of either, and the solution says so; its certificate holds. The printed mean of all iterates
         is ``average="printed"``.
+
+    Examples
+    --------
+    >>> run = problem.solve(gr.FedADMM(availability=0.6), seed=0)  # four of ten are away in a round
+    >>> run.status
+    'certified'
     """
 
     needs = "smooth losses (with batches a bound of their curvature or a given step); any penalty, any graph"

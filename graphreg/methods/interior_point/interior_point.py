@@ -50,6 +50,12 @@ class InteriorPoint(AbstractIteration):
     References
     ----------
     Vandenberghe, The CVXOPT linear and quadratic cone program solvers, 2010 (scalings and directions).
+
+    Examples
+    --------
+    >>> run = problem.solve(gr.InteriorPoint(), gap=1e-9)
+    >>> run.rounds < 30, run.certificate.relative_gap <= 1e-9
+    (True, True)
     """
 
     needs = (

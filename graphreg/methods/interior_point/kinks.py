@@ -16,6 +16,7 @@ from ...oracles import SystemRows
 from ...terms import Array
 from .cones import TINY, Scaling, lengths
 
+INSIDE = 1e-3  # of their length: rows nearer to the boundary at first have lost what scalings need
 MARGIN = 1e-12  # relative; nearer to it than rounding knows, nothing is
 CLEARLY = 0.03  # of the share of a capacity that is left, below which a length relative to the longest is taken for 0
 FREE = 1e-30  # the least curvature of a row between bounds
@@ -133,20 +134,18 @@ class NormCones(AbstractCones):
         self.soft = 1.0 / each.ravel() if self.is_soft else np.zeros(rows.m)
         self.c = np.minimum((radius or 1.0) * each, most.reshape(-1, rows.k).sum(axis=1)).ravel()
 
-    def columns(self, z: Array) -> Array:
-        return np.ascontiguousarray(z.reshape(-1, self.rows.k).T)
-
     def start(self, w: Array, far: Array, worth: float, flows: Array | None) -> tuple[Array, Array]:
-        z = self.columns(self.block.difference(w))
-        u = np.zeros_like(z) if flows is None else self.columns(flows)
+        z = self.rows.columns(self.block.difference(w))
+        u = np.zeros_like(z) if flows is None else self.rows.columns(flows)
         u = -0.5 * u * np.minimum(1.0, self.c / np.maximum(lengths(u), TINY))
         p = z + self.soft * u
-        return np.vstack([_some(np.sqrt(np.mean(far**2, axis=0) + lengths(p) ** 2)), p]), np.vstack([self.c, u])
+        far = np.maximum(np.sqrt(np.mean(far**2, axis=0)), INSIDE * lengths(p))
+        return np.vstack([_some(np.sqrt(far**2 + lengths(p) ** 2)), p]), np.vstack([self.c, u])
 
     def off(self, w: Array, s: Array, y: Array) -> Array | float:
         if self.rows.places is None and not self.is_soft:
             return 0.0
-        return s[1:] - self.columns(self.block.difference(w)) - self.soft * y[1:]
+        return s[1:] - self.rows.columns(self.block.difference(w)) - self.soft * y[1:]
 
     def flows(self, y: Array) -> Array:
         return np.ascontiguousarray(-y[1:].T).reshape(self.block.count, -1)
@@ -156,7 +155,7 @@ class NormCones(AbstractCones):
     ) -> tuple[Array, Array]:
         top, p = (moved := scaling.apply(s))[0], moved[1:]
         if du is None:
-            u, p = scaling.undo(y)[1:], p if self.is_soft else self.columns(self.block.difference(w))
+            u, p = scaling.undo(y)[1:], p if self.is_soft else self.rows.columns(self.block.difference(w))
         else:  # the scaled ones have lost the digits of the balance
             u = before[1:] - du
         u *= np.minimum(1.0, (1.0 - MARGIN) * self.c / np.maximum(lengths(u), TINY))

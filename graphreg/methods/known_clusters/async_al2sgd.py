@@ -98,6 +98,13 @@ class AsyncAL2SGD(AbstractKnownClusters):
     and no average can be known without asking; a refresh, rho T times, is one more of the former. So from a few times
     Ltilde on for C_1 the rounds between clusters are not of the optimal order, whatever rho is; at C_1 = 28 Ltilde
     Nesterov's method on (2.1) needs a tenth of them (``python -m papers run --claim clusters.communication``).
+
+    Examples
+    --------
+    >>> clusters = gr.Hierarchy({"north": ["a", "b"], "south": ["c", "d"]}, weights=(1.0, 1.0))
+    >>> run = gr.Problem(gr.SquaredLoss(data) + clusters).solve(gr.AsyncAL2SGD(), seed=0)
+    >>> run.status
+    'certified'
     """
 
     needs = (

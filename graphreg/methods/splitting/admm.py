@@ -59,6 +59,12 @@ class ADMM(AbstractFixedPoint):
         rho then adapts. None (default): where a loss has kinks and no rho is given.
     polish : bool
         As for `PrimalDual`: now and then a central step guesses which differences vanish. Never with a given rho.
+
+    Examples
+    --------
+    >>> run = problem.solve(gr.ADMM(), gap=1e-8)
+    >>> run.status, run.certificate.relative_gap <= 1e-8
+    ('certified', True)
     """
 
     needs = "losses that are smooth or piecewise linear; any penalty, any graph"

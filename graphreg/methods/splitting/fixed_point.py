@@ -48,6 +48,11 @@ class Acceleration:
         Applegate et al. 2021); this takes sums over all nodes.
     pace : int
         How often the balance adapts later: every 1/pace of the rounds so far; 2 by default.
+
+    Examples
+    --------
+    >>> gr.PrimalDual(relaxation=1.5).acceleration
+    Acceleration(relaxation=1.5, restarts=None, balance=None, pace=2)
     """
 
     relaxation: float = checked(inside("(0, 2)"), 1.0)
@@ -82,6 +87,11 @@ class AbstractFixedPoint(AbstractIteration):
     sum_i deg_i ||w_i||^2 / s + s sum_e 2 ||u_e||^2, s the balance of the state. A method writes `missing` and `image`;
     what is added is its `acceleration`. `ready`, `rebalanced` and `travelled` are for maps of which a half is known
     before the round, and for variables that depend on s. What is certified is T x.
+
+    Examples
+    --------
+    >>> issubclass(gr.ADMM, gr.AbstractFixedPoint), issubclass(gr.FedADMM, gr.AbstractFixedPoint)
+    (True, False)
     """
 
     @cached_property

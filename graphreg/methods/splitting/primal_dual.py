@@ -78,6 +78,12 @@ class PrimalDual(LossyEdges):
         method converges where the tolerances are summable over the rounds (Condat, J. Optim. Theory Appl. 158, 2013,
         theorem 3.1; of the paper the remark on inexact updates); where they are not, it may stop short of the optimum.
         The certificate holds in any case. For smooth losses.
+
+    Examples
+    --------
+    >>> run = problem.solve(gr.PrimalDual(), gap=1e-8)
+    >>> run.status, run.certificate.relative_gap <= 1e-8
+    ('certified', True)
     """
 
     needs = "losses that are smooth or piecewise linear; any penalty, any graph"

@@ -38,6 +38,11 @@ class AbstractSmoothLoss(AbstractLoss):
     ``cvxpy``. The rest is derived, and may be overridden where a closed form is better: proxes and conductances by
     Newton's method, the domain of prices from the gradient far out, the bounds of certificates by convexity. A loss of
     a vector of predictors whose coordinates are coupled also writes ``prox``, ``conductance``, ``domain``, ``clip``.
+
+    Examples
+    --------
+    >>> [issubclass(each, gr.Loss) for each in (gr.SquaredLoss, gr.LogisticLoss, gr.QuantileLoss)]
+    [True, True, False]
     """
 
     @abstractmethod
@@ -97,7 +102,13 @@ class AbstractSmoothLoss(AbstractLoss):
 @dataclass(frozen=True)
 class AbstractPeakedLoss(AbstractSmoothLoss):
     """A smooth loss of one predictor whose l'' rises up to some point (or for ever) and falls from there on, so that
-    over an interval it is least at one of the ends."""
+    over an interval it is least at one of the ends.
+
+    Examples
+    --------
+    >>> issubclass(gr.LogisticLoss, gr.AbstractPeakedLoss), issubclass(gr.PoissonLoss, gr.AbstractPeakedLoss)
+    (True, True)
+    """
 
     def curvature_within(self, low: Array, high: Array, y: Array) -> tuple[Array, Array]:
         near = np.isfinite(low) & np.isfinite(high)
@@ -108,7 +119,13 @@ class AbstractPeakedLoss(AbstractSmoothLoss):
 
 @dataclass(frozen=True)
 class AbstractQuadraticLoss(AbstractDifferenceLoss, AbstractSmoothLoss):
-    """1/2 ||x - y||^2: curvature 1 everywhere, so that the prox of a node's sum is one linear solve."""
+    """1/2 ||x - y||^2: curvature 1 everywhere, so that the prox of a node's sum is one linear solve.
+
+    Examples
+    --------
+    >>> [issubclass(each, gr.AbstractQuadraticLoss) for each in (gr.SquaredLoss, gr.MeanLoss, gr.HuberLoss)]
+    [True, True, False]
+    """
 
     @property
     @abstractmethod
@@ -166,6 +183,13 @@ class AbstractPiecewiseLinearLoss(AbstractLoss):
     """``l(x; y) = max over b in [low, high] of b (x - y)``: two straight lines that meet at the target.
 
     Its conjugate is ``l*(b; y) = b y`` on [low, high], the `domain`, and +inf elsewhere.
+
+    Examples
+    --------
+    >>> issubclass(gr.QuantileLoss, gr.AbstractPiecewiseLinearLoss)
+    True
+    >>> issubclass(gr.HuberLoss, gr.AbstractPiecewiseLinearLoss)
+    False
     """
 
     @abstractmethod

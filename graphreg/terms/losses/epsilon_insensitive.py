@@ -29,6 +29,13 @@ class SquaredEpsilonInsensitiveLoss(AbstractDifferenceLoss, AbstractSmoothLoss):
         See `AbstractLoss`.
     epsilon : float
         How far a predictor may be from its target at no cost, in units of the target; positive.
+
+    Examples
+    --------
+    >>> five = gr.NodeData.from_dict({"a": ([[1.0]] * 5, [1.0, 2.0, 3.0, 4.0, 10.0])})
+    >>> loss = gr.SquaredEpsilonInsensitiveLoss(five, epsilon=2.0)  # what is within 2 does not pull
+    >>> round(gr.Problem(loss).solve().coef.item(), 3)
+    5.0
     """
 
     epsilon: float = checked(positive, 0.1)

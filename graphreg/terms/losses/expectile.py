@@ -31,6 +31,12 @@ class ExpectileLoss(AbstractDifferenceLoss, AbstractPeakedLoss):
         See `AbstractLoss`.
     tau : float
         The expectile, in (0, 1); at 1/2 it is the mean.
+
+    Examples
+    --------
+    >>> five = gr.NodeData.from_dict({"a": ([[1.0]] * 5, [1.0, 2.0, 3.0, 4.0, 10.0])})
+    >>> round(gr.Problem(gr.ExpectileLoss(five, tau=0.9)).solve().coef.item(), 3)  # above the mean, 4
+    7.692
     """
 
     tau: float = checked(inside("(0, 1)"), 0.5)

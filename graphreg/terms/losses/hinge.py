@@ -43,6 +43,12 @@ class HingeLoss(AbstractHinge, AbstractPiecewiseLinearLoss):
         With features and one binary target, coded {0, 1}, {-1, 1} or as booleans.
     scale : {"mean", "sum"}, float or mapping
         See `AbstractLoss`.
+
+    Examples
+    --------
+    >>> votes = gr.NodeData.from_dict({"a": ([[1.0]] * 4, [0, 1, 1, 1])})
+    >>> round(gr.Problem(gr.HingeLoss(votes)).solve().coef.item(), 3)  # the side of the majority, at the margin
+    1.0
     """
 
     def domain(self, y: Array) -> tuple[Array, Array]:
@@ -70,6 +76,12 @@ class SquaredHingeLoss(AbstractHinge, AbstractPeakedLoss):
         With features and one binary target, coded {0, 1}, {-1, 1} or as booleans.
     scale : {"mean", "sum"}, float or mapping
         See `AbstractLoss`.
+
+    Examples
+    --------
+    >>> votes = gr.NodeData.from_dict({"a": ([[1.0]] * 4, [0, 1, 1, 1])})
+    >>> round(gr.Problem(gr.SquaredHingeLoss(votes)).solve().coef.item(), 3)  # the one vote against pulls still
+    0.5
     """
 
     def value(self, x: Array, y: Array) -> Array:

@@ -28,6 +28,12 @@ class HuberLoss(AbstractDifferenceLoss, AbstractPeakedLoss):
         See `AbstractLoss`.
     delta : float
         Where the loss turns from quadratic to linear, in units of the target; positive.
+
+    Examples
+    --------
+    >>> five = gr.NodeData.from_dict({"a": ([[1.0]] * 5, [1.0, 2.0, 3.0, 4.0, 10.0])})
+    >>> round(gr.Problem(gr.HuberLoss(five, delta=1.0)).solve().coef.item(), 3)  # 10 pulls no more than 4 does
+    3.0
     """
 
     delta: float = checked(positive, 1.0)

@@ -27,6 +27,13 @@ class LogisticLoss(AbstractTwoClasses, AbstractPeakedLoss):
         With features and one binary target, coded {0, 1}, {-1, 1} or as booleans.
     scale : {"mean", "sum"}, float or mapping
         See `AbstractLoss`.
+
+    Examples
+    --------
+    >>> votes = gr.NodeData.from_dict({"a": ([[1.0]] * 4, [0, 1, 1, 1])})
+    >>> answer = gr.Problem(gr.LogisticLoss(votes)).solve(gap=1e-12)
+    >>> round(answer.coef.item(), 3)  # the logarithm of the odds, 3 to 1
+    1.099
     """
 
     def value(self, x: Array, y: Array) -> Array:

@@ -72,6 +72,16 @@ class MultinomialLoss(AbstractSmoothLoss):
         See `AbstractLoss`.
     classes : sequence, optional
         The classes in their order, where they are more than those of the data; default: those of the data, sorted.
+
+    Examples
+    --------
+    >>> kinds = gr.NodeData.from_dict({"a": ([[1.0]] * 4, ["oak", "oak", "oak", "elm"])})
+    >>> odds = gr.Problem(gr.MultinomialLoss(kinds)).solve().table()
+    >>> odds.round(3)
+    feature     x0
+    class      elm    oak
+    node
+    a       -0.549  0.549
     """
 
     classes: Sequence[Hashable] | None = None

@@ -28,6 +28,12 @@ class PoissonLoss(AbstractCounts, AbstractPeakedLoss):
         With features and one target of numbers >= 0 (counts, or rates with their exposures as weights).
     scale : {"mean", "sum"}, float or mapping
         See `AbstractLoss`.
+
+    Examples
+    --------
+    >>> five = gr.NodeData.from_dict({"a": ([[1.0]] * 5, [1.0, 2.0, 3.0, 4.0, 10.0])})
+    >>> round(gr.Problem(gr.PoissonLoss(five)).solve().coef.item(), 3)  # the logarithm of the mean, 4
+    1.386
     """
 
     def value(self, x: Array, y: Array) -> Array:

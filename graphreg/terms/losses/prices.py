@@ -18,7 +18,15 @@ if TYPE_CHECKING:
 
 
 class PriceDomain:
-    """dom l* of a loss. Prices b (at scale 1) are shaped like its coded targets y, one for each sample."""
+    """dom l* of a loss. Prices b (at scale 1) are shaped like its coded targets y, one for each sample.
+
+    Examples
+    --------
+    >>> votes = gr.NodeData.from_dict({"a": ([[1.0]] * 2, [0, 1])})
+    >>> prices = gr.LogisticLoss(votes).prices
+    >>> isinstance(prices, gr.PriceDomain)
+    True
+    """
 
     def __init__(self, loss: AbstractLoss) -> None:
         self.loss: Any = loss

@@ -26,6 +26,12 @@ class QuantileLoss(AbstractDifferenceLoss, AbstractPiecewiseLinearLoss):
         See `AbstractLoss`.
     tau : float
         The quantile, in (0, 1); the median by default.
+
+    Examples
+    --------
+    >>> five = gr.NodeData.from_dict({"a": ([[1.0]] * 5, [1.0, 2.0, 3.0, 4.0, 10.0])})
+    >>> round(gr.Problem(gr.QuantileLoss(five, tau=0.5)).solve().coef.item(), 3)  # the median
+    3.0
     """
 
     tau: float = checked(inside("(0, 1)"), 0.5)

@@ -184,7 +184,13 @@ def _product(a: Array, b: Array) -> Array:
 
 @dataclass(frozen=True)
 class AbstractCounts(AbstractSamples):
-    """Samples whose target counts something: numbers >= 0."""
+    """Samples whose target counts something: numbers >= 0.
+
+    Examples
+    --------
+    >>> issubclass(gr.PoissonLoss, gr.AbstractCounts)
+    True
+    """
 
     def encode(self, target: Array) -> Array:
         return counts(target, type(self).__name__)
@@ -192,7 +198,13 @@ class AbstractCounts(AbstractSamples):
 
 @dataclass(frozen=True)
 class AbstractTwoClasses(AbstractSamples):
-    """Samples with a binary target, coded {0, 1}, {-1, 1} or as booleans; the label y is -1 or 1."""
+    """Samples with a binary target, coded {0, 1}, {-1, 1} or as booleans; the label y is -1 or 1.
+
+    Examples
+    --------
+    >>> [issubclass(each, gr.AbstractTwoClasses) for each in (gr.LogisticLoss, gr.HingeLoss, gr.MultinomialLoss)]
+    [True, True, False]
+    """
 
     def encode(self, target: Array) -> Array:
         return signs(target, type(self).__name__)

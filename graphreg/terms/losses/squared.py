@@ -24,6 +24,12 @@ class SquaredLoss(AbstractQuadraticLoss):
         With features and one numeric target.
     scale : {"mean", "sum"}, float or mapping
         See `AbstractLoss`.
+
+    Examples
+    --------
+    >>> five = gr.NodeData.from_dict({"a": ([[1.0]] * 5, [1.0, 2.0, 3.0, 4.0, 10.0])})
+    >>> round(gr.Problem(gr.SquaredLoss(five)).solve().coef.item(), 3)  # the mean
+    4.0
     """
 
     def statement(self) -> Statement:
@@ -49,6 +55,12 @@ class MeanLoss(AbstractQuadraticLoss):
         With one or several numeric targets and no features.
     scale : {"mean", "sum"}, float or mapping
         See `AbstractLoss`.
+
+    Examples
+    --------
+    >>> places = gr.NodeData.from_dict({"a": (None, [[1.0, 0.0], [3.0, 4.0]])})
+    >>> gr.Problem(gr.MeanLoss(places)).solve().coef
+    array([[2., 2.]])
     """
 
     plain = True

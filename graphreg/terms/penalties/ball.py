@@ -36,6 +36,11 @@ class Ball(AbstractSupercoercive, AbstractConstraint):
     ----------
     radius : float
         In units of z; positive.
+
+    Examples
+    --------
+    >>> gr.Ball(radius=1.0).prox(np.array([[3.0, -4.0]]), 1.0)
+    array([[ 0.6, -0.8]])
     """
 
     radius: float = checked(positive, 1.0)

@@ -16,7 +16,13 @@ from .penalty import AbstractPenalty
 
 
 class AbstractSmoothPenalty(AbstractPenalty):
-    """A differentiable penalty."""
+    """A differentiable penalty.
+
+    Examples
+    --------
+    >>> [issubclass(each, gr.AbstractSmoothPenalty) for each in (gr.SquaredL2, gr.HuberNorm, gr.L2)]
+    [True, True, False]
+    """
 
     @abstractmethod
     def gradient(self, z: Array) -> Array:
@@ -56,6 +62,11 @@ class AbstractOneSided(AbstractPenalty):
     """A penalty that is not even, and so not for undirected edges: at nodes, along arrows, on rows with a sign.
 
     0 may be on the boundary of dom phi*.
+
+    Examples
+    --------
+    >>> issubclass(gr.NonNegative, gr.AbstractOneSided), issubclass(gr.L2, gr.AbstractOneSided)
+    (True, False)
     """
 
     @property
@@ -72,7 +83,13 @@ class AbstractEntrywise(AbstractPenalty):
 
 
 class AbstractConstraint(AbstractPenalty):
-    """The indicator of a convex set that contains 0 (0 inside, +inf outside): it takes no strength and no weights."""
+    """The indicator of a convex set that contains 0 (0 inside, +inf outside): it takes no strength and no weights.
+
+    Examples
+    --------
+    >>> [issubclass(each, gr.AbstractConstraint) for each in (gr.Ball, gr.Box, gr.L2)]
+    [True, True, False]
+    """
 
     @abstractmethod
     def project(self, z: Array) -> Array:
@@ -111,6 +128,11 @@ class AbstractNorm(AbstractPenalty):
     """A norm: phi* is the indicator of the unit ball of the dual norm, so u_e = 0 ... c_e is a capacity.
 
     An edge whose flow lies strictly inside its capacity is fused: z_e = 0 at every optimum.
+
+    Examples
+    --------
+    >>> [issubclass(each, gr.AbstractNorm) for each in (gr.L1, gr.L2, gr.SquaredL2)]
+    [True, True, False]
     """
 
     @abstractmethod

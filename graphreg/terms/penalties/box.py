@@ -115,6 +115,11 @@ class Box(AbstractBox):
     ----------
     low, high : float or array_like (k,)
         In units of z, low <= high; -inf and inf where there is no bound.
+
+    Examples
+    --------
+    >>> gr.Box(0.0, 1.0).prox(np.array([[3.0, -4.0]]), 1.0)
+    array([[1., 0.]])
     """
 
     low: Any = -np.inf

@@ -21,7 +21,13 @@ HALVINGS = 52  # of an interval, until nothing is between its ends
 
 
 class FlowDomain:
-    """dom phi* of a penalty. Flows u (at weight 1) are rows, (m, k)."""
+    """dom phi* of a penalty. Flows u (at weight 1) are rows, (m, k).
+
+    Examples
+    --------
+    >>> gr.L2().domain.gauge(np.array([[0.3, 0.4], [3.0, 4.0]]))  # of capacity 1: inside, and 5 times too large
+    array([0.5, 5. ])
+    """
 
     def __init__(self, phi: AbstractPenalty) -> None:
         self.phi: Any = phi

@@ -29,6 +29,11 @@ class HuberNorm(AbstractSmoothPenalty):
     ----------
     delta : float
         Where it turns from quadratic to linear, in units of z; positive.
+
+    Examples
+    --------
+    >>> gr.HuberNorm(delta=1.0).value(np.array([[0.5], [3.0]]))  # 1/2 0.5^2; 3 - 1/2
+    array([0.125, 2.5  ])
     """
 
     delta: float = checked(positive, 1.0)

@@ -20,6 +20,13 @@ class L1(AbstractEntrywise, AbstractAbsoluteNorm):
     """The l1 norm: ``phi(z) = sum_j |z_j|``; every coordinate of an edge is fused or split by itself.
 
     ``phi*(u) = 0`` where ``max_j |u_j| <= 1`` and +inf elsewhere (Parikh and Boyd, Proximal algorithms, 6.5).
+
+    Examples
+    --------
+    >>> gr.L1().value(np.array([[3.0, -4.0]]))
+    array([7.])
+    >>> gr.L1().prox(np.array([[3.0, -0.5]]), 1.0)
+    array([[2., 0.]])
     """
 
     def value(self, z: Array) -> Array:

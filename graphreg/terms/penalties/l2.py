@@ -18,6 +18,13 @@ class L2(AbstractAbsoluteNorm):
     """The Euclidean norm, not squared: ``phi(z) = ||z||_2``; an edge is fused or split as a whole.
 
     ``phi*(u) = 0`` where ``||u||_2 <= 1`` and +inf elsewhere (Parikh and Boyd, Proximal algorithms, 6.5.1).
+
+    Examples
+    --------
+    >>> gr.L2().value(np.array([[3.0, -4.0]]))
+    array([5.])
+    >>> gr.L2().prox(np.array([[3.0, -4.0]]), 1.0)
+    array([[ 2.4, -3.2]])
     """
 
     def value(self, z: Array) -> Array:

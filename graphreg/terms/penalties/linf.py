@@ -19,6 +19,13 @@ class LInf(AbstractAbsoluteNorm):
 
     ``phi*(u) = 0`` where ``||u||_1 <= 1`` and +inf elsewhere (Parikh and Boyd, Proximal algorithms, 6.5.2). The prox
     cuts |v| at the level t that leaves ``sum_j max(|v_j| - t, 0) = step``.
+
+    Examples
+    --------
+    >>> gr.LInf().value(np.array([[3.0, -4.0]]))
+    array([4.])
+    >>> gr.LInf().prox(np.array([[3.0, -4.0]]), 1.0)
+    array([[ 3., -3.]])
     """
 
     is_maximum = True

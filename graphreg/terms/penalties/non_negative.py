@@ -18,6 +18,11 @@ class NonNegative(AbstractBox):
     on other rows that have a sign.
 
     ``phi*(u) = 0`` where ``u <= 0`` and +inf elsewhere (the indicator of the polar cone).
+
+    Examples
+    --------
+    >>> gr.NonNegative().prox(np.array([[3.0, -4.0]]), 1.0)
+    array([[3., 0.]])
     """
 
     low, high = 0.0, np.inf

@@ -32,6 +32,13 @@ class AbstractPenalty(ABC):
     """A convex penalty phi >= 0, phi(0) = 0, on the rows of an (m, k) array.
 
     Between two nodes phi must be even; a penalty that is not derives from `AbstractOneSided`.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> cubic = gr.Penalty.from_cvxpy(lambda z: cp.norm(z, 3))
+    >>> isinstance(cubic, gr.Penalty), cubic.value(np.array([[1.0, 1.0]])).round(3).tolist()
+    (True, [1.26])
     """
 
     def __new__(cls, *given: Any, **options: Any) -> Self:

@@ -71,6 +71,11 @@ class Quadratic(AbstractSmoothPenalty):
     ----------
     root : array (rank, k)
         R: the Cholesky factor of a definite Q, else scaled eigenvectors. ``Q`` is R'R.
+
+    Examples
+    --------
+    >>> gr.Quadratic([[2.0, 0.0], [0.0, 1.0]]).value(np.array([[3.0, -4.0]]))
+    array([17.])
     """
 
     Q: Any

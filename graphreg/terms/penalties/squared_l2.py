@@ -19,6 +19,13 @@ class SquaredL2(AbstractSupercoercive, AbstractSmoothPenalty):
     """The squared Euclidean norm with its half: ``phi(z) = 1/2 ||z||_2^2``; edges pull, and never fuse.
 
     ``phi*(u) = 1/2 ||u||_2^2`` everywhere (Parikh and Boyd, Proximal algorithms, 6.1.1).
+
+    Examples
+    --------
+    >>> gr.SquaredL2().value(np.array([[3.0, -4.0]]))
+    array([12.5])
+    >>> gr.SquaredL2().prox(np.array([[3.0, -4.0]]), 1.0)
+    array([[ 1.5, -2. ]])
     """
 
     def value(self, z: Array) -> Array:

@@ -17,6 +17,11 @@ class Zero(AbstractSupercoercive, AbstractConstraint):
     """The constraint ``z = 0``: the two ends of the edge agree (a consensus), or the node is fixed at its centre.
 
     ``phi(z) = 0`` at z = 0 exactly and +inf elsewhere; ``phi*(u) = 0`` everywhere, so flows have no capacity.
+
+    Examples
+    --------
+    >>> gr.Zero().value(np.array([[0.0, 0.0], [1.0, 0.0]]))
+    array([ 0., inf])
     """
 
     def value(self, z: Array) -> Array:

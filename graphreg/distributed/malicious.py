@@ -1,0 +1,109 @@
+"""Nodes that send something else than their method says."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Generator, Hashable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..base.messages import unknown_labels
+from ..checks import check_fields, checked, function, nonnegative, one_of, sequence
+from ..errors import MethodError
+from ..form import Form
+from ..methods import AbstractIteration
+from ..network import Arcs, LocalView
+from ..running import AbstractEngine, Start
+from ..terms import Array
+
+Attack = Callable[[Array, np.random.Generator], Array]
+
+
+@dataclass(frozen=True)
+class Malicious(AbstractEngine):
+    """Run a method on a network some nodes of which lie: ``problem.solve(method, engine=gr.Malicious(["a"]))``.
+
+    In every round they send, in place of the numbers v that the method has them send to a neighbour or a server,
+
+        "sign flip"   -size v           "constant"   size in every entry         "noise"   v + size N(0, 1)
+
+    to all alike. What precedes the first round is honest, and so are sums over all nodes. A method is run on whole
+    arrays, and takes the lie for what the liar has: what that node itself ends with means nothing.
+
+    A certificate knows nothing of who lies: it is of the whole problem, the data of the liars included, and true. What
+    the honest nodes reached is seen by an observer, ``observe=``, node by node.
+
+    Parameters
+    ----------
+    nodes : sequence of labels
+    attack : {"sign flip", "constant", "noise"} or function
+        A function takes the numbers (k, m) of the k malicious nodes and a numpy Generator, and returns as many.
+    size : float
+        1 by default.
+
+    Examples
+    --------
+    >>> method = gr.PrimalDual(balance=1.0)
+    >>> run = problem.solve(method, engine=gr.Malicious(["a"], size=10.0), rounds=20, gap=0, seed=0)
+    >>> run.status
+    'budget'
+    """
+
+    nodes: Sequence[Hashable]
+    attack: str | Attack = checked(
+        one_of("sign flip", "constant", "noise") | function("a function of the numbers and a Generator"), "sign flip"
+    )
+    size: float = checked(nonnegative, 1.0)
+
+    def __post_init__(self) -> None:
+        check_fields(self, MethodError)
+        sequence(self.nodes, "Malicious(nodes=...)", "a list of labels", MethodError)
+
+    @contextmanager
+    def hosting(self, method: AbstractIteration, form: Form, arcs: Arcs, seed: int) -> Generator[AbstractIteration]:
+        """The method, on views whose engine lies from the first round on."""
+        del arcs
+        place = {label: i for i, label in enumerate(form.labels)}
+        for said in unknown_labels("the nodes of Malicious", dict.fromkeys(self.nodes), place):
+            raise MethodError(said)
+        rows, rng = [place[label] for label in self.nodes], np.random.default_rng(seed)
+
+        def begin(view: LocalView, start: Start | None) -> Any:
+            engine: Any = _Lying(view.engine, rows, lambda values: self._lie(values, rng))
+            state = method.init(replace(view, engine=engine), start)
+            engine.lies = True
+            return state
+
+        player = copy.copy(method)  # the same in all else, but that a polish would go past the network
+        vars(player).update(init=begin, polishes=lambda: False)
+        yield player
+
+    def _lie(self, values: Array, rng: np.random.Generator) -> Array:
+        if callable(self.attack):
+            return self.attack(values, rng)
+        if self.attack == "sign flip":
+            return -self.size * values
+        if self.attack == "constant":
+            return np.full(values.shape, self.size)
+        return values + self.size * rng.standard_normal(values.shape)
+
+
+class _Lying:
+    """An engine that passes on what malicious nodes send; in all else the engine itself."""
+
+    def __init__(self, engine: Any, rows: list[int], lie: Callable[[Array], Array]) -> None:
+        self.engine, self.rows, self.lie, self.lies = engine, rows, lie, False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.engine, name)
+
+    def exchange(self, values: Array, along: Array | None = None, **more: Any) -> Array:
+        received = self.engine.exchange(values, along, **more)
+        if not self.lies:
+            return received
+        received = received.copy()
+        received[self.rows] = self.lie(received[self.rows])
+        return received

@@ -1,0 +1,159 @@
+"""Robust gossip: what malicious neighbours send stays within the range of the honest, and moves plain gossip far."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+from consensus_cases import network
+from core_cases import view_of
+
+import graphreg as gr
+from graphreg.errors import MethodError, MethodWarning
+from graphreg.methods.consensus._robust import robust_mean
+
+pytestmark = pytest.mark.filterwarnings("ignore:the convergence of LocalSGD:graphreg.errors.MethodWarning")
+N, LIARS, GRAPH = 10, [2, 7], nx.circulant_graph(10, [1, 2, 3])
+HONEST = [i for i in range(N) if i not in LIARS]
+
+
+@pytest.fixture(scope="module")
+def problem():
+    """The model of all nodes, the same data at each up to noise."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30 * N, 2))
+    data = gr.NodeData.from_arrays(X, X @ [1.0, -1.0] + 0.5 * rng.standard_normal(30 * N), np.repeat(range(N), 30))
+    return gr.Problem(gr.SquaredLoss(data) + gr.Consensus(GRAPH) + 0.01 * gr.NodePenalty(gr.SquaredL2()))
+
+
+def by_hand(own, heard, there, robust):
+    out = own.copy()
+    for i in range(N):
+        near = [j for j in GRAPH[i] if there[i] and there[j]]
+        for c in range(own.shape[1]):
+            values = sorted(np.inf if np.isnan(heard[j, c]) else heard[j, c] for j in near)
+            if robust == "median":
+                out[i, c] = np.median([own[i, c], *values])
+            else:
+                out[i, c] = np.mean([own[i, c], *values[robust : max(len(values) - robust, robust)]])
+    return out
+
+
+@pytest.mark.parametrize("robust", [1, 2, "median"])
+@pytest.mark.parametrize("away", [0.0, 0.5])
+def test_the_mean_is_that_of_the_paper(problem, robust, away):
+    rng = np.random.default_rng(3)
+    own, there = rng.standard_normal((N, 2)), rng.uniform(size=N) >= away
+    found = robust_mean(view_of(problem.form), own, own, there if away else None, robust)
+    np.testing.assert_allclose(found, by_hand(own, own, there, robust), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("robust", [2, "median"])
+@pytest.mark.parametrize("lie", [np.nan, np.inf, -np.inf, 1e300, 0.0])
+def test_lies_stay_within_the_range_of_the_honest(problem, robust, lie):
+    """Two liars: at most two of the six neighbours of any node."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        own = rng.standard_normal((N, 2))
+        heard = own.copy()
+        heard[LIARS] = lie
+        found = robust_mean(view_of(problem.form), own, heard, None, robust)
+        for i in HONEST:
+            near = own[[i, *(j for j in GRAPH[i] if j in HONEST)]]
+            assert (near.min(axis=0) <= found[i]).all()
+            assert (found[i] <= near.max(axis=0)).all()
+    one = np.ones((N, 2))
+    one[LIARS] = lie
+    agreed = robust_mean(view_of(problem.form), np.ones((N, 2)), one, None, robust)
+    np.testing.assert_array_equal(agreed[HONEST], 1.0)  # who agrees stays
+
+
+def far(problem, method, engine=None, rounds=300):
+    """How far the honest nodes are from the optimum of all, over the size of that; and the run."""
+    best = problem.solve(gap=1e-9).coef[0]
+    look = gr.Observer({"far": lambda at: np.abs(at.w[HONEST] - best).max()}, rounds=rounds)
+    run = problem.solve(method, gap=0, rounds=rounds, seed=0, observe=look, engine=engine)
+    return run.observed["far"][-1] / np.abs(best).max(), run
+
+
+ATTACKS = {
+    "sign flip": gr.Malicious(LIARS, "sign flip", 4.0),
+    "constant": gr.Malicious(LIARS, "constant", 100.0),
+    "noise": gr.Malicious(LIARS, "noise", 20.0),
+    "own": gr.Malicious(LIARS, lambda values, rng: values + 50.0 * rng.integers(2, size=values.shape)),
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_plain_gossip_breaks_and_robust_gossip_does_not(problem, attack):
+    assert far(problem, gr.LocalSGD(batch=None))[0] < 0.02
+    plain, broken = far(problem, gr.LocalSGD(batch=None), ATTACKS[attack])
+    assert plain > 0.4
+    for robust in (2, "median"):
+        near, run = far(problem, gr.LocalSGD(batch=None, robust=robust), ATTACKS[attack])
+        assert near < 0.2 < 0.5 * plain
+        exact = problem.solve(gap=1e-9)
+        for each in (run, broken):  # certificates are true, whoever lies
+            assert each.certificate.dual <= exact.objective <= each.objective * (1 + 1e-9)
+            assert each.status == "budget"
+
+
+def test_without_an_engine_nobody_lies_and_the_ledger_is_that_of_plain_gossip(problem):
+    plain = problem.solve(gr.LocalSGD(), gap=0, rounds=10, seed=0)
+    none = problem.solve(gr.LocalSGD(), gap=0, rounds=10, seed=0, engine=gr.Malicious([], "constant"))
+    np.testing.assert_array_equal(plain.coef, none.coef)
+    robust, lying = (
+        problem.solve(gr.LocalSGD(robust=1), gap=0, rounds=10, seed=0, engine=engine)
+        for engine in (None, gr.Malicious(LIARS, "noise", 5.0))
+    )
+    assert plain.ledger.sent() == none.ledger.sent() == robust.ledger.sent() == lying.ledger.sent()
+    again = problem.solve(gr.LocalSGD(robust=1), gap=0, rounds=10, seed=0, engine=gr.Malicious(LIARS, "noise", 5.0))
+    np.testing.assert_array_equal(lying.coef, again.coef)
+    assert (lying.coef != robust.coef).any()
+
+
+@pytest.mark.parametrize("method", [gr.FedAvg(), gr.PrimalDual(), gr.SCAFFOLD(), gr.FedADMM()], ids=lambda m: m.name)
+def test_other_methods_are_attacked_too(problem, method):
+    honest, attacked = (far(problem, method, engine, 60)[0] for engine in (None, ATTACKS["constant"]))
+    assert honest < 0.1
+    assert attacked > 0.4
+
+
+def test_it_says_that_no_optimum_is_found(problem):
+    with pytest.warns(MethodWarning, match="robust means lead to no optimum"):
+        run = problem.solve(gr.LocalSGD(batch=None, robust=1), rounds=300)
+    assert run.status == "budget"
+    assert "Convergence is not guaranteed: robust means lead to no optimum" in run.message
+    assert 1e-5 < run.certificate.relative_gap < 0.5
+
+
+@pytest.mark.parametrize("robust", [1, "median"])
+def test_it_keeps_the_laws_of_methods(robust):
+    method = gr.LocalSGD(robust=robust, availability=0.7)
+    report = gr.testing.check_method(method, problems=[network(n=6, m=8)], accuracy=None)
+    assert report.ok, report
+
+
+def test_actors_go_the_same_way(problem):
+    for method in (gr.LocalSGD(robust=2, availability=0.8), gr.LocalSGD(robust="median")):
+        arrays, actors = (
+            problem.solve(method, gap=0, rounds=8, seed=1, engine=engine) for engine in (None, gr.Actors())
+        )
+        np.testing.assert_allclose(actors.coef, arrays.coef, atol=1e-12)
+        assert actors.ledger.sent() == arrays.ledger.sent()
+
+
+@pytest.mark.parametrize(
+    ("solve", "said"),
+    [
+        (lambda p: p.solve(gr.LocalSGD(robust=3)), r"robust=3 takes at least 7 neighbours of every node, and 0 has 6"),
+        (lambda p: p.solve(gr.LocalSGD(robust=0)), r"LocalSGD\(robust=...\)"),
+        (lambda p: p.solve(gr.LocalSGD(robust="mean")), r"LocalSGD\(robust=...\)"),
+        (lambda p: p.solve(gr.LocalSGD(), engine=gr.Malicious(["x"])), "the nodes of Malicious name 'x'"),
+        (lambda p: gr.Malicious({"a"}), "a list of labels, .*sort it"),
+        (lambda p: gr.Malicious([1], "flip"), r"Malicious\(attack=...\)"),
+    ],
+)
+def test_what_is_refused(problem, solve, said):
+    with pytest.raises(MethodError, match=said):
+        solve(problem)
