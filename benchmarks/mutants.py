@@ -39,19 +39,21 @@ KERNEL = Path("graphreg/certificate/kernel")
 CONIC = Path("graphreg/conic/verify.py")
 TERMS = Path("graphreg/terms")
 BOUNDS = {  # files with bounds of a loss or a penalty over boxes, and which tests are of these
-    TERMS / "bounds.py": "losses or penalties",
+    TERMS / "bounds.py": "alone or coordinate or Squared or Hinge or lines",
     TERMS / "losses/loss.py": "alone",
     TERMS / "losses/base.py": "Squared or Mean or Quantile or Hinge",
     **{TERMS / f"losses/{kind}.py": kind for kind in ("hinge", "huber", "logistic", "multinomial", "poisson")},
+    **{TERMS / f"losses/{kind}.py": kind for kind in ("gamma", "expectile")},
+    TERMS / "losses/epsilon_insensitive.py": "Epsilon",
     TERMS / "penalties/penalty.py": "alone",
-    TERMS / "penalties/base.py": "L1 or L2 or LInf or Box",
+    TERMS / "penalties/base.py": "L1 or L2 or LInf or Box or Zero",
     TERMS / "penalties/_rows.py": "L1 or L2 or LInf or HuberNorm or Ball or Quadratic",
     TERMS / "penalties/huber_norm.py": "HuberNorm",
     TERMS / "penalties/squared_l2.py": "SquaredL2",
     **{TERMS / f"penalties/{kind}.py": kind for kind in ("ball", "box", "l1", "l2", "quadratic")},
 }
 IN_TERMS = re.compile(
-    r"_bound$|^(ends|shown|largest_around|half_square|longest)$"
+    r"_bound$|^(ends|shown|largest_around|half_square|longest|_largest)$"
 )  # definitions that are changed there
 CERTIFICATE = {
     CHECKER: ("checker_formulas", "checker", "verify", "conic_checker"),

@@ -16,6 +16,7 @@ import pytest
 from law_cases import CLASSES, LOSSES, NUMBERS, PENALTIES, samples
 
 from graphreg.base.declaring import in_library
+from graphreg.terms.bounds import ULP, largest_around
 from graphreg.terms.losses import AbstractLoss
 from graphreg.terms.losses.epsilon_insensitive import SquaredEpsilonInsensitiveLoss
 from graphreg.terms.losses.expectile import ExpectileLoss
@@ -34,6 +35,7 @@ from graphreg.terms.penalties.huber_norm import HuberNorm
 from graphreg.terms.penalties.l1 import L1
 from graphreg.terms.penalties.l2 import L2
 from graphreg.terms.penalties.linf import LInf
+from graphreg.terms.penalties.non_negative import NonNegative
 from graphreg.terms.penalties.quadratic import Quadratic
 from graphreg.terms.penalties.squared_l2 import SquaredL2
 from graphreg.terms.penalties.zero import Zero
@@ -90,10 +92,15 @@ def huber(length, delta):
     return length * length / 2 if length <= delta else delta * (length - delta / 2)
 
 
+def log_of_one_and(x):
+    """log(1 + x); where the sum has no digits of x, by its series."""
+    return (1 + x).ln() if x > Decimal("1e-30") else x - x * x / 2
+
+
 def log_sum(r, y):
     """log sum exp(x_j) - x_own over the classes that are there."""
     own = next(x for x, of in zip(r, y, strict=True) if of > 0)
-    return sum(exponential(x - own) for x, of in zip(r, y, strict=True) if of >= 0).ln()
+    return log_of_one_and(sum((exponential(x - own) for x, of in zip(r, y, strict=True) if of == 0), Decimal(0)))
 
 
 LOSS_VALUES = {  # h(r), around the anchor
@@ -103,7 +110,7 @@ LOSS_VALUES = {  # h(r), around the anchor
     QuantileLoss: lambda loss: lambda r, y: decimal(max(-exact(loss.tau) * r[0], exact(1.0 - loss.tau) * r[0])),
     HingeLoss: lambda loss: lambda r, y: decimal(max(-exact(y[0]) * r[0], Fraction(0))),
     SquaredHingeLoss: lambda loss: lambda r, y: half_square([max(-exact(y[0]) * r[0], Fraction(0))]),
-    LogisticLoss: lambda loss: lambda r, y: (1 + exponential(-exact(y[0]) * r[0])).ln(),
+    LogisticLoss: lambda loss: lambda r, y: log_of_one_and(exponential(-exact(y[0]) * r[0])),
     PoissonLoss: lambda loss: lambda r, y: exponential(r[0]) - decimal(exact(y[0]) * r[0]),
     MultinomialLoss: lambda loss: log_sum,
     GammaLoss: lambda loss: lambda r, y: decimal(r[0]) + decimal(exact(y[0])) * exponential(-r[0]),
@@ -265,22 +272,26 @@ def corners(x, spread):
     return [list(corner) for corner in product(*each)]
 
 
-def judge(bound, x, spread, value, at):
-    """The bound of each row is one, and tight where nothing is spread; ``at`` says what values are added up of."""
+def judge(bound, x, spread, value, at, tight=False):
+    """The bound of each row is one, and tight where nothing is spread; ``at`` says what values are added up of.
+
+    ``tight``: it is largest at a corner, to rounding.
+    """
     for r in range(len(x)):
         found = [value(corner, r) for corner in corners(x[r], spread[r])]
         most, here = max(found), f"{x[r]} +- {spread[r]}: {bound[r]!r} for {max(found):.20}"
-        plain = not np.any(spread[r]) and np.abs(x[r]).max() > SHORT
+        plain = (tight or not np.any(spread[r])) and (np.abs(x[r]) + spread[r]).max() > SHORT
         assert not np.isnan(bound[r]), here
         if most == INF:
             assert bound[r] == np.inf, here
         elif bound[r] != np.inf:
             assert decimal(exact(bound[r])) >= most - abs(most) * SURE, here
             if plain:
-                size = abs(most) + decimal(sum(abs(exact(z)) for z in np.ravel(at[r])))
+                size = abs(most) + decimal(sum(exact(z) for each in (at[r], spread[r]) for z in np.abs(np.ravel(each))))
                 assert decimal(exact(bound[r])) - most <= CLOSE * size + LEAST, here
         elif plain:
-            beside = [value([by * z for z in corners(x[r], spread[r])[0]], r) for by in BESIDE]
+            near = [[by * z for z in corner] for by in BESIDE for corner in corners(x[r], spread[r])]
+            beside = [value(corner, r) for corner in [*near, *corners(x[r], spread[r] * (1.0 + 1e-13))]]
             assert INF in beside or most > HUGE, here
 
 
@@ -321,7 +332,7 @@ def test_values_of_losses(loss):
     spread = np.minimum(spreads(rng, x), 100.0 if steep else np.inf)
     with np.errstate(over="ignore"):
         found = loss.value_bound(x, spread, y)
-    judge(found, x, spread, lambda r, i: h(r, rows(y)[i].tolist()), np.abs(x) + np.abs(y) + 1.0)
+    judge(found, x, spread, lambda r, i: h(r, rows(y)[i].tolist()), np.abs(x) + np.abs(y) + 1.0, not steep)
 
 
 @pytest.mark.parametrize("loss", [each for each in LOSS_CASES if not isinstance(each, MultinomialLoss)], ids=named)
@@ -335,7 +346,12 @@ def test_conjugates_of_losses(loss):
     b, spread = (np.concatenate([b, b]), np.concatenate([spread, 0.0 * spread]))
     y = np.concatenate([y, y])
     judge(
-        loss.conjugate_bound(b, spread, y), b, spread, lambda r, i: conjugate(r, rows(y)[i].tolist()), np.abs(y) + 1.0
+        loss.conjugate_bound(b, spread, y),
+        b,
+        spread,
+        lambda r, i: conjugate(r, rows(y)[i].tolist()),
+        np.abs(y) + 1.0,
+        True,
     )
 
 
@@ -378,14 +394,15 @@ def decimal_of(bound):
     return INF if bound == np.inf else decimal(exact(bound))
 
 
+def coordinates(phi):
+    """How many coordinates a penalty is tried with."""
+    if isinstance(phi, Quadratic):
+        return phi.root.shape[1]
+    return next(k for k in (np.size(getattr(phi, "low", 0.0)), 3) if k > 1) if isinstance(phi, AbstractBox) else 2
+
+
 def drawn_rows(phi, rng, ends):
-    k = (
-        next(k for k in (len(np.atleast_1d(getattr(phi, "low", 0.0))), 3) if k > 1)
-        if isinstance(phi, AbstractBox)
-        else 2
-    )
-    k = phi.root.shape[1] if isinstance(phi, Quadratic) else k
-    x = centers(rng, (DRAWN, k), ends)
+    x = centers(rng, (DRAWN, coordinates(phi)), ends)
     x[: DRAWN // 4] /= np.maximum(np.linalg.norm(x[: DRAWN // 4], axis=1, keepdims=True), 1e-300)  # near 1
     x = x * rng.choice([1.0, 1.0, *map(abs, ends)], (DRAWN, 1))
     spread = spreads(rng, x)
@@ -406,7 +423,7 @@ def test_values_of_penalties(phi):
     size = np.abs(x) ** 2 * 100 if isinstance(phi, Quadratic) else np.zeros(x.shape)
     with np.errstate(over="ignore"):
         found = phi.value_bound(x, spread)
-    judge(found, x, spread, lambda z, _: value(z), size)
+    judge(found, x, spread, lambda z, _: value(z), size, not isinstance(phi, (L2, LInf, Quadratic)))
 
 
 @pytest.mark.parametrize("phi", PENALTY_CASES, ids=named)
@@ -420,7 +437,7 @@ def test_conjugates_of_penalties(phi):
     size = np.abs(u) ** 2 * 1e4 if isinstance(phi, Quadratic) else np.zeros(u.shape)
     with np.errstate(over="ignore"):
         found = phi.conjugate_bound(u, spread)
-    judge(found, u, spread, lambda z, _: conjugate(z), size)
+    judge(found, u, spread, lambda z, _: conjugate(z), size, not isinstance(phi, Quadratic))
 
 
 @pytest.mark.parametrize("phi", [L1(), L2(), LInf(), SquaredL2(), HuberNorm(0.2), Box(-1.0, 2.0)], ids=named)
@@ -435,6 +452,26 @@ def test_bounds_by_values_alone(phi):
         (AbstractPenalty.conjugate_bound(phi, x, spread), PENALTY_CONJUGATES),
     ):
         value = of_class(table, phi)
+        judge(found, x, spread, lambda z, _, value=value: value(z), 0.0 * x)
+
+
+def test_bounds_by_values_alone_trust_them_to_some_ulp():
+    """Of the largest, of which a row has its own, whatever others are asked for."""
+    x, spread = np.array([[1.0, 0.5, 0.25]]), np.array([[0.75, 0.5, 0.25]])
+    for k in (1, 3):
+        few = largest_around(lambda z: np.abs(z).sum(axis=1) * (1.0 - 15 * ULP), x[:, :k], spread[:, :k])
+        assert few[0] >= (x + spread)[:, :k].sum()
+    assert largest_around(lambda z: np.abs(z) * (1.0 - 15 * ULP), x[0], spread[0]).tolist() >= (x + spread)[0].tolist()
+
+
+@pytest.mark.parametrize("phi", [L1(), SquaredL2(), Box(-1.0, 2.0)], ids=named)
+@pytest.mark.parametrize("k", [1, 3])
+def test_bounds_by_values_alone_along_one_coordinate(phi, k):
+    rng = np.random.default_rng(9)
+    x, spread = rng.uniform(-2.0, 2.0, (60, k)), np.zeros((60, k))
+    spread[:, 0] = rng.uniform(0.0, 1.0, 60)
+    for bound, table in ((phi.value_bound, PENALTY_VALUES), (phi.conjugate_bound, PENALTY_CONJUGATES)):
+        value, found = of_class(table, phi), getattr(AbstractPenalty, bound.__name__)(phi, x, spread)
         judge(found, x, spread, lambda z, _, value=value: value(z), 0.0 * x)
 
 
@@ -454,6 +491,133 @@ def test_bounds_of_losses_by_values_alone(loss):
             most = max(value(corner, [y[r]]) for corner in corners(x[r], spread[r]))
             size = decimal(exact(abs(y[r])) + exact(abs(x[r])) + 1) ** 2  # of what the sum with the target rounds
             assert decimal_of(found[r]) >= most - size * Decimal(2) ** -49
+
+
+@pytest.mark.parametrize("phi", PENALTY_CASES, ids=named)
+def test_nothing_costs_nothing(phi):
+    """What has not moved, and pulls nothing, is 0 to the last bit."""
+    zero = np.zeros((1, coordinates(phi)))
+    bounds = [(phi.value_bound, PENALTY_VALUES), (phi.conjugate_bound, PENALTY_CONJUGATES)]
+    for bound, value in bounds[: 2 if phi.composed() is None else 1]:
+        if of_class(value, phi)([Fraction(0)] * zero.shape[1]) == 0:
+            assert bound(zero, zero)[0] == 0.0
+
+
+@pytest.mark.parametrize("loss", [each for each in LOSS_CASES if not isinstance(each, MultinomialLoss)], ids=named)
+def test_no_price_costs_nothing(loss):
+    y = loss.targets()[:1]
+    zero = np.zeros(y.shape)
+    for bound, value in ((loss.value_bound, LOSS_VALUES), (loss.conjugate_bound, LOSS_CONJUGATES)):
+        if of_class(value, loss)([Fraction(0)] * zero.size, y.ravel().tolist()) == 0:
+            assert bound(zero, zero, y)[0] == 0.0
+
+
+@pytest.mark.parametrize("phi", [L1(), L2(), LInf(), SquaredL2(), HuberNorm(0.2), Ball(0.3)], ids=named)
+def test_many_coordinates(phi):
+    """What is paid for rounding grows with them."""
+    rng = np.random.default_rng(7)
+    x = rng.choice([-1.0, 1.0], (60, 14)) * rng.uniform(0.5, 1.0, (60, 14)) * 10.0 ** rng.uniform(-3.0, 3.0, (60, 1))
+    zero = 0.0 * x
+    for bound, table in ((phi.value_bound, PENALTY_VALUES), (phi.conjugate_bound, PENALTY_CONJUGATES)):
+        value = of_class(table, phi)
+        judge(bound(x, zero), x, zero, lambda z, _, value=value: value(z), zero)
+
+
+@pytest.mark.parametrize(
+    "phi", [L1(), L2(), LInf(), SquaredL2(), HuberNorm(0.2), HuberNorm(1e-3), Ball(0.3)], ids=named
+)
+def test_one_coordinate(phi):
+    """Where least is paid, rounding shows at some of many points."""
+    rng = np.random.default_rng(8)
+    x, spread = rng.uniform(0.5, 1.0, (2, 2000, 1)) * 10.0 ** np.array(
+        [rng.uniform(-4.0, 4.0, (2000, 1)), np.full((2000, 1), -4.0)]
+    )
+    spread *= rng.choice([0.0, 1.0], spread.shape)
+    found = [phi.value_bound(x, spread), phi.conjugate_bound(x, spread)]
+    for bound, table in zip(found, (PENALTY_VALUES, PENALTY_CONJUGATES), strict=True):
+        value = of_class(table, phi)
+        for r in range(len(x)):
+            assert decimal_of(bound[r]) >= value([exact(x[r, 0]) + exact(spread[r, 0])])
+
+
+AT_ENDS = [  # points that reach the end of a domain, and how far they may be spread there without rounding
+    (L1().conjugate_bound, [1.0, -1.0], [0.0, 0.0]),
+    (L1().conjugate_bound, [0.5, -0.25], [0.25, 0.5]),
+    (Zero().value_bound, [0.0, 0.0], [0.0, 0.0]),
+    (Box(-1.0, 2.0).value_bound, [-1.0, 2.0], [0.0, 0.0]),
+    (NonNegative().conjugate_bound, [-1.0, 0.0], [1.0, 0.0]),
+]
+
+
+@pytest.mark.parametrize(("bound", "x", "spread"), AT_ENDS, ids=["L1", "L1-spread", "Zero", "Box", "NonNegative-Box"])
+def test_ends_of_domains(bound, x, spread):
+    """They belong to it, and what lies a float beyond does not."""
+    x, spread = np.array([x]), np.array([spread])
+    assert bound(x, spread)[0] == 0.0
+    assert bound(x, spread + 0.5 * np.abs(x) + 5e-324)[0] == np.inf
+
+
+@pytest.mark.parametrize(
+    "loss", [each for each in LOSS_CASES if isinstance(each, (HingeLoss, QuantileLoss))], ids=named
+)
+def test_two_straight_lines(loss):
+    """Both ends belong to the domain; a line that is 0 is 0 to the last bit."""
+    y = loss.targets()
+    zero = np.zeros(y.shape)
+    low, high = loss.domain(y)
+    for b, beyond in ((low, np.nextafter(low, -np.inf)), (high, np.nextafter(high, np.inf))):
+        assert not loss.conjugate_bound(b, zero, y).any()
+        assert np.isinf(loss.conjugate_bound(beyond, zero, y)).all()
+    flat = np.where(low == 0.0, -2.0, 2.0)
+    assert (loss.value_bound(flat, zero + 1.0, y) == 0.0).all() or (low.all() and high.all())
+
+
+A_COUNT, AROUND, AT = map(float.fromhex, ("0x1.ff49267d75fefp+64", "0x1.005b8d7371d50p-11", "-0x1.005b8d7371d50p-66"))
+
+
+def test_poisson_of_counts_that_outweigh_what_rises():
+    """The rounding of y times the spread is paid, where exp and y r are far less."""
+    loss = next(each for each in LOSS_CASES if isinstance(each, PoissonLoss))
+    found = loss.value_bound(*(np.array([each]) for each in (AT, AROUND, A_COUNT)))
+    assert decimal(exact(found[0])) >= of_class(LOSS_VALUES, loss)([exact(AT) - exact(AROUND)], [A_COUNT])
+
+
+@pytest.mark.parametrize("off", [0, 4])
+def test_poisson_of_no_counts_rises_as_exp_does(off, monkeypatch):
+    """Its rounding grows with the spread, and exp is trusted to 4 ulp."""
+    loss = next(each for each in LOSS_CASES if isinstance(each, PoissonLoss))
+    spread = np.random.default_rng(10).uniform(20.0, 60.0, 100)
+    zero, plain = 0.0 * spread, np.exp
+    monkeypatch.setattr(np, "exp", lambda x: plain(x) * (1.0 - off * ULP))
+    for r, around in ((zero, spread), (spread, zero)):
+        found = loss.value_bound(r, around, zero)
+        assert all(decimal(exact(a)) >= exponential(exact(s)) for a, s in zip(found, spread, strict=True))
+
+
+def test_quadratic_where_products_cancel_or_underflow():
+    rng = np.random.default_rng(11)
+    for sign in (1.0, -1.0):
+        phi = Quadratic(np.array([[2.0, 0.7 * sign], [0.7 * sign, 1.3]]))
+        last = rng.uniform(0.5, 1.0, 200)
+        z = np.stack([-last * phi.root[0, 1] / phi.root[0, 0], last], axis=1)
+        phi.root[1] = 0.0
+        found = phi.value_bound(z, 0.0 * z)
+        for bound, each in zip(found, z, strict=True):
+            assert decimal_of(bound) >= half_square(root_times(phi, list(map(exact, each))))
+    assert (Quadratic(1e-200 * np.eye(2)).value_bound(1e-300 * np.eye(2), np.zeros((2, 2))) > 0.0).all()
+
+
+def test_quadratic_by_any_solution(monkeypatch):
+    """The bound holds of whatever is taken for the solution of a system, near it or far away."""
+    rng = np.random.default_rng(12)
+    u, spread = rng.standard_normal((60, 2)), rng.uniform(0.0, 1.0, (60, 2))
+    for Q in (np.eye(2), np.array([[2.0, -0.7], [-0.7, 1.3]])):
+        phi = Quadratic(Q)
+        with monkeypatch.context() as patched:
+            patched.setattr(np.linalg, "solve", lambda A, b: b + spread.T * rng.uniform(-1.5, 1.5, b.shape))
+            found = phi.conjugate_bound(u, spread)
+        for r in range(len(u)):
+            assert decimal_of(found[r]) >= max(map(quadratic_conjugate(phi), corners(u[r], spread[r])))
 
 
 def test_every_loss_and_penalty_has_its_formula():

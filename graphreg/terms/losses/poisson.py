@@ -79,8 +79,8 @@ class PoissonLoss(AbstractCounts, AbstractPeakedLoss):
     def value_bound(self, r: Array, spread: Array, y: Array) -> Array:
         with np.errstate(over="ignore"):
             top = shown(np.exp(r + spread * (1.0 + ULP) + ULP * np.abs(r)) * (1.0 + 8 * ULP), live=True)
-        linear = y * r
-        return top - linear + (y * spread * (1.0 + ULP) + 4 * ULP * (np.abs(linear) + top))
+        linear, around = y * r, y * spread * (1.0 + ULP)
+        return top - linear + (around + 4 * ULP * (np.abs(linear) + around + top))
 
     def conjugate_bound(self, b: Array, spread: Array, y: Array) -> Array:
         q = b + y
