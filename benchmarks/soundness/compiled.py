@@ -74,6 +74,8 @@ def _examine(seed: int, row: Row) -> None:
 
 def counted(rows: Sequence[dict[str, Any]]) -> list[str]:
     """How many have both intervals, and how wide these are beside each other."""
+    lost = sum("conic" not in row for row in rows)  # with the process that examined it
+    rows = [row for row in rows if "conic" in row]
     both, ratios = [row for row in rows if row["conic"] == "certified" and isfinite(row["ours"][0])], list[float]()
     for row in both:
         ours, theirs = (high - low for low, high in (row["ours"], row["theirs"]))
@@ -82,7 +84,7 @@ def counted(rows: Sequence[dict[str, Any]]) -> list[str]:
     apart = sum(bool(row["false"]) for row in rows)
     lines = [
         f"{len(rows)} problems, {len(both)} with two certificates, of which {apart} do not meet",
-        "compiled: " + ", ".join(f"{n} {what or 'raised'}" for what, n in statuses.most_common()),
+        "compiled: " + ", ".join(f"{n} {what or 'raised'}" for what, n in statuses.most_common()) + f", {lost} lost",
     ]
     if ratios:
         low, middle, most = np.quantile(ratios, [0.0, 0.5, 1.0])
