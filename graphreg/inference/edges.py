@@ -155,7 +155,8 @@ def edge_tests(
         with "bh" that of the last edge removed, or of the first one kept), df (p; of
         several classes their differences from the last are counted), residual_df (of the denominator;
         inf for chi-square), p_value, adjusted, covariance (what was used), separation (the length of w_i - w_j from
-        which (15) holds, in the units of the columns), keep (equality is not rejected). Edges to nodes without data have nan and are kept.
+        which (15) holds, in the units of the columns), keep (equality is not
+        rejected). Edges to nodes without data have nan and are kept.
 
     Raises
     ------

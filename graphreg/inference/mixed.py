@@ -204,8 +204,9 @@ def hierarchical(
     Parameters
     ----------
     loss : NodeData, SquaredLoss or MeanLoss; or a Problem, fit of `fit` or Solution that has one of these
-        The samples; penalties of a problem are left out. Their weights are precisions p_r: the noise of a sample has variance sigma^2 / p_r; a ``scale`` of
+        The samples. Their weights are precisions p_r: the noise of a sample has variance sigma^2 / p_r; a ``scale`` of
         the loss that is a number or a mapping multiplies them, "mean" (which says nothing of noise) counts as "sum".
+        Penalties of a problem are left out.
     clusters : mapping, optional
         As of `Hierarchy`: a cluster per node, or a list of nodes per cluster, or such lists nested in dicts. By default
         all nodes lie directly under the root. Nodes without data are predicted from their cluster.

@@ -129,8 +129,10 @@ def test_a_loss_a_problem_a_fit_and_a_solution_are_taken(losses):
     for given in (problem, problem.model, solution):
         same(inference.edge_tests(given), expected)
         selection = inference.select_edges(given)
-        assert selection.removed == [("b", "c")] and selection.components() == [["a", "b"], ["c", "d"]]
-        assert isinstance(selection.graph, gr.Graph) and selection.graph.labels == PATH.labels
+        assert selection.removed == [("b", "c")]
+        assert selection.components() == [["a", "b"], ["c", "d"]]
+        assert isinstance(selection.graph, gr.Graph)
+        assert selection.graph.labels == PATH.labels
         same(inference.edge_tests(given, RING), inference.edge_tests(loss, RING))
         same(inference.local_regions(given)["a"].intervals(), inference.local_regions(loss)["a"].intervals())
     for given in (problem, solution):
@@ -146,7 +148,8 @@ def test_weights_and_nodes_without_edges_stay_in_the_graph_of_a_problem(losses):
     graph = gr.Graph(NODES, [0, 1], [1, 2], [2.0, 3.0])
     problem = gr.Problem(losses[0] + gr.TotalVariation(graph, gr.L2()))
     found = inference.select_edges(problem).graph
-    assert found.labels == graph.labels and found.weight.tolist() == [2.0]
+    assert found.labels == graph.labels
+    assert found.weight.tolist() == [2.0]
 
 
 def test_a_hierarchy_is_no_graph(losses):
@@ -162,5 +165,5 @@ def test_what_has_no_answer_names_the_terms(losses):
     with pytest.raises(GraphError, match="the graph names 'z'"):
         inference.edge_tests(gr.Problem(losses[0]), gr.Graph.from_edges([("a", "z")]))
     rows = losses[0] + gr.SquaredLoss(gr.w.at(["a", "b"]), 1.0)
-    with pytest.raises(TermError, match="losses at the nodes and no others; there are .*SquaredLoss"):
+    with pytest.raises(TermError, match=r"losses at the nodes and no others; there are .*SquaredLoss"):
         inference.edge_tests(gr.Problem(rows), PATH)

@@ -221,7 +221,7 @@ def test_runs_without_moments():
         )
     with pytest.raises(ModelError, match=r"inference takes a gr\.Problem, got Model"):
         gr.inference.estimate(case.model)
-    with pytest.raises(TermError, match="a model is a sum of terms .*, got model"):
+    with pytest.raises(TermError, match=r"a model is a sum of terms .*, got model"):
         local_regions("model")
 
 
