@@ -14,6 +14,7 @@ import numpy as np
 from tqdm import tqdm
 
 from . import cases, oracles
+from .cases import NONE
 from .study import NOT_TAKEN, SOLVERS, WHOLE, as_dict, disjoint, examine, proved
 
 
@@ -59,7 +60,7 @@ def certified(rows: list[dict[str, Any]], solvers: list[str]) -> str:
     for solver in solvers:
         own = [row for row in rows if row["solver"] == solver and row["status"] != NOT_TAKEN]
         gaps = [row["gap"] for row in own if row["status"] == "certified"] or [np.nan]
-        none = sum(row["status"] in ("infeasible", "unbounded", "infeasible as stored") for row in own)
+        none = sum(row["status"] in NONE for row in own)
         ratios = [row["certifying"] / row["solving"] for row in own if row["solving"] > 0] or [np.nan]
         low, most, worst = np.quantile(gaps, [0.5, 0.9, 1.0])
         settled = sum(row["settled"] for row in own)

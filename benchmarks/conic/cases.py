@@ -11,6 +11,7 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 BOUNDS, INFEASIBLE, UNBOUNDED, STORED = "bounds", "infeasible", "unbounded", "infeasible as stored"
+NONE = (INFEASIBLE, UNBOUNDED, STORED, "unbounded as stored")  # no optimum, proved
 ROWS, COLUMNS = 40, 12
 
 

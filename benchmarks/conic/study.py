@@ -13,7 +13,7 @@ from typing import Any
 
 import graphreg as gr
 
-from .cases import BOUNDS, Case
+from .cases import BOUNDS, NONE, Case
 
 EPSILONS = {"SCS": ("eps_abs", "eps_rel"), "OSQP": ("eps_abs", "eps_rel")}
 SOLVERS = {  # by what they are called in tables: the solver, and its tolerance where it is not the usual one
@@ -102,7 +102,7 @@ def examine(case: Case, name: str) -> Row:
 
 def contradiction(case: Case, found: Any) -> str:
     """What is false of what is proved."""
-    if case.right == BOUNDS and found.status in ("infeasible", "unbounded", "infeasible as stored"):
+    if case.right == BOUNDS and found.status in NONE:
         return f"{found.status} is said, and there is an optimum"
     if case.right != BOUNDS and found.status == "certified":
         return f"there are bounds, and {case.right} is right"

@@ -73,6 +73,11 @@ class Map:
         return bounds[0].reshape(self.shape, order="F"), bounds[1].reshape(self.shape, order="F")
 
 
+def units(shape: tuple[int, ...], column: Array) -> Map:
+    """Numbers each of which is one column."""
+    return Map(shape, np.arange(len(column)), column, np.ones(len(column)), np.zeros(len(column)))
+
+
 def constant(value: Any, error: Any = 0.0) -> Map:
     """Numbers, known up to an error."""
     if sp.issparse(value):

@@ -32,6 +32,7 @@ class ConicCertificate(Shown):
     status : str
         ``"certified"``: both bounds are finite. ``"infeasible"``, ``"unbounded"``: that is proved.
         ``"infeasible as stored"``: some equalities contradict each other exactly, if only by rounding.
+        ``"unbounded as stored"``: so do linear terms, in a direction in which nothing else changes.
         ``"one side only"``: one bound is finite. ``"refused"``: nothing is proved.
     message : str
         What stands in the way, where something does, in the user's constraints and variables, and what to do.
@@ -49,9 +50,9 @@ class ConicCertificate(Shown):
         The user's value is sign (value of ``programme`` + offset).
     evidence : dict
         What proves it, by the use of the lemma in `graphreg.conic.verify`: ``"primal"``, ``"dual"``,
-        ``"contradiction"``, ``"descent"`` or ``"dependent"``; each a `Reached` with the point (high + low) of the
-        system of that name in `graphreg.conic.programme`, the radius within which an exact solution lies, the pairs of
-        rows and columns and the core rows that solve it, and the rows that were left out.
+        ``"contradiction"``, ``"descent"``, ``"dependent"`` or ``"dependent dual"``; each a `Reached` with the point
+        (high + low) of the system of that name in `graphreg.conic.programme`, the radius within which an exact
+        solution lies, the pairs of rows and columns and the core rows that solve it, and the rows that were left out.
 
     Examples
     --------

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from ..certificate import EPS, Pair, sums
 from ..terms import Array
-from .affine import ONE, Map, NotFollowedError, constant, divided, follow, stacked, words
+from .affine import ONE, Map, NotFollowedError, constant, divided, follow, stacked, units, words
 from .canonical import Canonical
 from .programme import Sparse
 
@@ -72,10 +72,7 @@ def _differences(m: Map, rows: int, n: int, stored: list[Entries], offset: float
 
 def _variables(columns: Mapping[int, int]) -> Any:
     def leaf(e: Any) -> Map | None:
-        if type(e).__name__ != "Variable":
-            return None
-        row = np.arange(e.size)
-        return Map(e.shape, row, columns[e.id] + row, np.ones(e.size), np.zeros(e.size))
+        return units(e.shape, columns[e.id] + np.arange(e.size)) if type(e).__name__ == "Variable" else None
 
     return leaf
 
@@ -120,9 +117,8 @@ def _objective(e: Any, columns: Mapping[int, int], n: int) -> tuple[Map, Map]:
     def leaf(e: Any) -> Map | None:
         if type(e).__name__ != "SymbolicQuadForm":
             return plain(e)
-        row = np.arange(e.size)
         forms.append((e, n + sum(form.size for form, _ in forms)))
-        return Map(e.shape, row, forms[-1][1] + row, np.ones(e.size), np.zeros(e.size))
+        return units(e.shape, forms[-1][1] + np.arange(e.size))
 
     line, none = follow(e, leaf), np.zeros(0, int)
     parts = [Map((n, n), none, none, np.zeros(0), np.zeros(0))]
@@ -140,8 +136,8 @@ def _objective(e: Any, columns: Mapping[int, int], n: int) -> tuple[Map, Map]:
         parts += [replace(each, row=i, column=j), replace(each, row=j, column=i)]
     straight = line.column < n
     line = Map(line.shape, *(x[straight] for x in (0 * line.row, line.column, line.value, line.error)))
-    names = ("row", "column", "value", "error")
-    return line, Map((n, n), *(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+    all_ = stacked(parts)
+    return line, replace(all_, shape=(n, n), row=all_.row % (n * n))
 
 
 def _matrix(form: Any) -> Map:
@@ -151,9 +147,8 @@ def _matrix(form: Any) -> Map:
         below = follow(of.args[1], lambda _: None)
         if len(below.value) != 1:
             raise NotFollowedError(words(of))
-        row = np.arange(form.args[0].size)
-        eye = Map(given.shape, row, row, np.ones(len(row)), np.zeros(len(row)))
-        return divided(eye, *(np.repeat(x, len(row)) for x in (below.value, below.error)))
+        eye = units(given.shape, np.arange(form.args[0].size))
+        return divided(eye, *(np.repeat(x, len(eye.row)) for x in (below.value, below.error)))
     P = follow(given, lambda _: None)
     k = given.shape[0]
     return Map(P.shape, P.row % k, P.row // k, P.value, P.error)

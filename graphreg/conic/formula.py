@@ -15,19 +15,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from qdldl import Solver
 
 from ..certificate import DUST, EPS, MORE, Pair, RefusedError, down, need, upwards
 from ..terms import Array
 from . import programme, verify
-from .affine import Map, NotFollowedError, follow, words
+from .affine import Map, NotFollowedError, follow, units, words
 from .atoms import exactly_stored
 from .canonical import Canonical
 from .certificate import PROVED
 from .exact import Off, off
 from .programme import Programme, Sparse, System
-from .steps import near
-from .verify import Factor, Proposal, Reached
+from .steps import factors, near
+from .verify import Proposal, Reached
 
 
 class Said(NamedTuple):
@@ -59,7 +58,7 @@ class Known:
     status: str = ""
     evidence: dict[str, Reached] = field(default_factory=dict)
     why: dict[str, str] = field(default_factory=dict)
-    row: int | None = None  # an equality that follows from others, but for its right-hand side
+    row: int | None = None  # an equality, or the dual's, that follows from others, but for its right-hand side
     excess: float = 0.0  # by which that differs
     loose: int = -1  # a variable of which no range is known
     tight: Array = field(default_factory=lambda: np.zeros(0, int))  # rows without room at the last answer
@@ -80,24 +79,15 @@ def within(system: System, found: Reached, slack: Callable[[Array], Array]) -> R
         Where a row or a cone has no room for that.
     """
     given, radius = _stiffer(system.M, found.proposal), found.radius
-    size = np.abs(given.high) + np.abs(given.low)
+    size, stored = np.abs(given.high) + np.abs(given.low), verify.residual(system.M, system.c, given.high, given.low)
     for _ in range(SWEEPS):
         d = slack((size + 2.0 * radius) * MORE)
-        r = upwards(verify.residual(system.M, system.c, given.high, given.low).size() + d, 1)
-        radius = _radius(system.M, r, given)
+        given, radius = _roomier(system.M, upwards(stored.size() + d, 1), given)
         if (slack((size + radius) * MORE) <= d).all():
-            break
-    else:
-        raise RefusedError("rounded numbers leave no room in the rows")
-    left, M = given.left, _sizes(system.M[given.left])
-    missed = upwards(r[left] + M @ radius, _longest(M))
-    for k, (row, witness) in enumerate(zip(left.tolist(), given.witness, strict=True)):
-        if found.missed[k] == 0.0 and not d[[row, *witness]].any():
-            missed[k] = 0.0
-    found = Reached(given, radius, missed)
-    for block in system.blocks:
-        need(verify.inside(block, found, system.dual), f"rounded numbers leave no room in a {block.kind} cone")
-    return found
+            found = verify.reach(system, given, d)
+            need((slack((size + found.radius) * MORE) <= d).all(), "rounded numbers leave no room in the rows")
+            return found
+    raise RefusedError("rounded numbers leave no room in the rows")
 
 
 def _stiffer(M: Sparse, given: Proposal) -> Proposal:
@@ -107,46 +97,22 @@ def _stiffer(M: Sparse, given: Proposal) -> Proposal:
     S, rounding = verify.squared(
         sp.csr_array(sp.diags_array(given.scale) @ M[given.core] @ sp.diags_array(given.weight))
     )
-    eye = sp.eye_array(S.shape[0])
-    for shift in STIFF:
-        try:
-            L, d, order = Solver(sp.csc_matrix(sp.triu(S - shift * eye)), upper=True).factors()
-        except RuntimeError:
-            continue
-        if (d > 0.0).all():
-            factor = Factor(sp.csr_array(L + eye), d, shift, np.asarray(order))
-            if verify.floor(S, rounding, factor) > shift / 2:
-                return replace(given, factor=factor)
-    return given
+    proved = (factor for factor, least in factors(S, rounding, STIFF) if least > factor.shift / 2)
+    return replace(given, factor=next(proved, given.factor))
 
 
-def _radius(M: Sparse, r: Array, given: Proposal) -> Array:
-    """rho of the lemma where no row is off by more than r."""
+def _roomier(M: Sparse, r: Array, given: Proposal) -> tuple[Proposal, Array]:
+    """The same with pairs of as much room as rows that are off by r take, and rho of the lemma."""
     radius = verify.core_radius(M, r, given) if len(given.core) else np.zeros(M.shape[1])
     radius[given.columns] = given.radius
-    G = M[given.rows].tocoo()
-    at, j = G.coords
-    own, most = j == given.columns[at], np.zeros(len(given.rows))
-    most[at[own]] = np.abs(G.data[own])
-    others = _sizes(sp.csr_array((G.data[~own], (at[~own], j[~own])), shape=G.shape))
+    most, others = verify.pairs(M, given)
     for _ in range(SWEEPS):
-        taken = upwards(r[given.rows] + others @ radius, _longest(M))
+        taken = upwards(r[given.rows] + others @ radius, verify.longest(others) + 2)
         short = ~(taken <= most * radius[given.columns] * (1.0 - EPS) - DUST)
         if not short.any():
-            return radius
+            return replace(given, radius=radius[given.columns]), radius
         radius[given.columns[short]] = (taken[short] / most[short]) * (1.0 + 1e-9) + verify.LEAST
     raise RefusedError("rounded numbers leave no room in the rows")
-
-
-def _sizes(M: Sparse) -> Sparse:
-    """Not less than |M|, and so large that no product with a radius underflows."""
-    M = abs(M)
-    M.data = np.maximum(M.data, 1e-100)
-    return M
-
-
-def _longest(M: Sparse) -> int:
-    return int(np.diff(sp.csr_array(M).indptr).max(initial=0)) + 3
 
 
 class _Rounded:
@@ -173,17 +139,18 @@ class _Rounded:
         system = make(self.p)
         for each in _and_more(system, found):
             try:
-                yield within(system, each, slack)
+                reached = within(system, each, slack)
             except RefusedError:
                 continue
+            if not reached.missed.any():
+                yield reached
 
     def upper(self, found: Reached) -> tuple[float, Reached]:
         """An upper bound of the values, and the point where they are so small."""
         for each in self.near("primal", found):
-            x, o = each.pair().size()[: len(self.p.q)], self.off
+            x, o = each.pair(len(self.p.q)).size(), self.off
             more = _paid(o.q, x) + _paid(_up(o.P, x, 0.0 * x), x) / 2.0 + o.offset
-            if not each.missed.any():
-                return float(np.nextafter(verify.upper_value(self.p, each) + more * MORE, np.inf)), each
+            return float(np.nextafter(verify.upper_value(self.p, each) + more * MORE, np.inf)), each
         raise RefusedError("no feasible point is proved of what is rounded")
 
     def lower(self, found: Reached) -> float:
@@ -197,8 +164,7 @@ class _Rounded:
             u = np.zeros(len(p.q))
             u[p.curved] = y[m:]
             less = _paid(o.b, y[:m]) + _paid(_up(o.P, u, 0.0 * u), u) / 2.0 + o.offset
-            if not each.missed.any():
-                return float(np.nextafter(verify.lower_value(p, each, 0.0, none, none) - less * MORE, -np.inf))
+            return float(np.nextafter(verify.lower_value(p, each, 0.0, none, none) - less * MORE, -np.inf))
         raise RefusedError("no multipliers are proved of what is rounded")
 
     def bounds(self, known: Known) -> tuple[float, float, Reached | None]:
@@ -218,10 +184,8 @@ class _Rounded:
         """True where it is proved of all of them that no point, or no optimum, is there."""
         along, spread = (-self.p.b, self.off.b) if use == "contradiction" else (-self.p.q, self.off.q)
         for each in self.near(use, found):
-            y = each.pair()
-            part = Pair(y.high[: len(along)], y.low[: len(along)], y.error[: len(along)])
-            fall = float(down(verify.linear(along, part))[0])
-            if not each.missed.any() and fall > _paid(spread, part.size()) * MORE:
+            y = each.pair(len(along))
+            if float(down(verify.linear(along, y))[0]) > _paid(spread, y.size()) * MORE:
                 return True
         return False
 
@@ -233,7 +197,7 @@ def _and_more(system: System, found: Reached) -> Iterator[Reached]:
 
 def _up(M: Sparse, y: Array, more: Array) -> Array:
     """Not less than M y + more, of numbers that are at least 0; no product underflows."""
-    return upwards(M @ np.where(y > 0.0, np.maximum(y, 1e-150), 0.0) + more, _longest(M))
+    return upwards(M @ np.where(y > 0.0, np.maximum(y, 1e-150), 0.0) + more, verify.longest(M) + 3)
 
 
 def _paid(a: Array, b: Array) -> float:
@@ -305,7 +269,7 @@ def _columns(stored: Canonical) -> Callable[[Any], Map | None]:
             place = all_.ravel()
         elif own.size != e.size:
             raise NotFollowedError(words(e))
-        return Map(e.shape, np.arange(e.size), columns[own.id] + place, np.ones(e.size), np.zeros(e.size))
+        return units(e.shape, columns[own.id] + place)
 
     return leaf
 
@@ -313,8 +277,8 @@ def _columns(stored: Canonical) -> Callable[[Any], Map | None]:
 def _value(stored: Canonical, found: Reached) -> tuple[float, list[str]]:
     """Not less than what the user's objective, or its negative where it is maximised, is at the exact point of
     `primal`; and the parts of which that, or that the point is feasible, is not known from themselves."""
-    n, y, problem = len(stored.programme.q), found.pair(), stored.problem
-    point = Pair(np.append(y.high[:n], 1.0), np.append(y.low[:n], 0.0), np.append(y.error[:n], 0.0))
+    y, problem = found.pair(len(stored.programme.q)), stored.problem
+    point = Pair(np.append(y.high, 1.0), np.append(y.low, 0.0), np.append(y.error, 0.0))
     leaf, by_cones, most = _columns(stored), list[str](), np.inf
     for each in problem.constraints:  # rows that are affine are the same in the programme
         if not all(arg.is_affine() for arg in each.args):

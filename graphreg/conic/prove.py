@@ -98,9 +98,9 @@ class _Writer:
 
     def claims(self) -> list[dict[str, Any]]:
         found, least = self.evidence, self.judge.sense == "minimise"
-        if "contradiction" in found or "dependent" in found:
+        if found.keys() & {"contradiction", "dependent"}:
             return [self.claim("infeasible", contradiction="point")]
-        if "descent" in found and "primal" in found:
+        if "primal" in found and found.keys() & {"descent", "dependent dual"}:
             return [self.claim("unbounded", primal="point", descent="direction")]
         sides = {"dual": "lower" if least else "upper", "primal": "upper" if least else "lower"}
         return [self.claim(says, **{what: "point"}) for what, says in sides.items() if what in found]
@@ -125,7 +125,7 @@ class _Writer:
     def points(self, what: str) -> Iterator[dict[str, Any]]:
         """Numbers near which a system is solved, and how."""
         if what not in self.evidence:
-            yield from self.dependent()
+            yield from self.dependent(what)
             return
         (system, rows, columns, width), given = self.systems[what], self.evidence[what].proposal
         if len(given.core) > EQUATIONS:
@@ -138,16 +138,17 @@ class _Writer:
             chosen = columns[order[: len(given.core)]].tolist()
             yield {"y": _doubles(y), "rows": rows[given.core].tolist(), "columns": chosen, "last": last}
 
-    def dependent(self) -> Iterator[dict[str, Any]]:
-        """Of equalities that contradict each other the multipliers: 1 of a row, what follows of others."""
-        given, A = self.evidence["dependent"].proposal, self.p.A
+    def dependent(self, what: str) -> Iterator[dict[str, Any]]:
+        """Of equations that contradict each other the multipliers: 1 of a row, what follows of others."""
+        given = self.evidence["dependent" if what == "contradiction" else "dependent dual"].proposal
+        system, rows, _, width = self.systems[what]
         for row, witness in zip(given.left.tolist(), given.witness, strict=True):
-            others = sorted(witness or ())
-            order = pivots(A[others].toarray()) if others else np.zeros(0, dtype=int)
+            others = sorted(witness)
+            order = pivots(system.M[:, others].T.toarray()) if others else np.zeros(0, dtype=int)
             for one in (1.0, -1.0):
-                y = np.zeros(len(self.p.b))
+                y = np.zeros(width)
                 y[row] = one
-                yield {"y": _doubles(y), "rows": order[: len(others)].tolist(), "columns": others, "last": []}
+                yield {"y": _doubles(y), "rows": rows[order[: len(others)]].tolist(), "columns": others, "last": []}
 
 
 def _rounded(x: Any, down: bool) -> Any:

@@ -141,8 +141,8 @@ class _Work:
                 bound = verify.upper_value(p, found)
             except RefusedError as refused:
                 known.why["upper"] = str(refused)
-                self.contradictory(programme.primal(p), found)
-                if known.status:
+                if self.contradictory(programme.primal(p), found, "dependent"):
+                    known.status, known.lower, known.upper = "infeasible as stored", np.inf, np.inf
                     return
                 continue
             if bound < known.upper:
@@ -155,15 +155,16 @@ class _Work:
         known.why.setdefault("upper", "no feasible point was proved near the answer")
         known.tight = p.in_cones[s < TIGHT * max(1.0, float(np.abs(s).max(initial=0.0)))]
 
-    def contradictory(self, system: System, found: Reached) -> None:
+    def contradictory(self, system: System, found: Reached, name: str) -> bool:
+        """True where equations contradict each other, if only by rounding."""
         every = np.ones(system.M.shape[1], bool)
         for row, witness in zip(found.proposal.left.tolist(), found.proposal.witness, strict=True):
             left = verify.excess(system, row, witness, every)
             if left:
-                self.known.status, self.known.lower, self.known.upper = "infeasible as stored", np.inf, np.inf
-                self.known.evidence["dependent"] = found
+                self.known.evidence[name] = found
                 self.known.row, self.known.excess = row, abs(float(left))
-                return
+                return True
+        return False
 
     def below(self, x: Array, z: Array, value: float) -> None:
         """A lower bound near z, where that of the dual has a value."""
@@ -172,6 +173,9 @@ class _Work:
             bound, loose = self.value(found)
             if not np.isfinite(bound):
                 known.why["lower"], known.loose = "the dual equations are nearly met, not exactly", loose
+                if "primal" in known.evidence and self.contradictory(programme.dual(p), found, "dependent dual"):
+                    known.status, known.lower, known.upper = "unbounded as stored", -np.inf, -np.inf
+                    return
                 continue
             if bound > known.lower:
                 known.lower, known.evidence["dual"] = bound, found
@@ -259,6 +263,12 @@ def _added(bound: float, offset: float, way: float) -> float:
 
 def _message(stored: Canonical, known: Known) -> str:
     p, named = stored.programme, stored.row
+    if known.status == "unbounded as stored" and known.row is not None:
+        return (
+            f"bound {stored.variable(known.row)}, or leave out what has no influence there: in one direction, where "
+            f"nothing else changes, linear terms should cancel each other and as stored miss that by "
+            f"{known.excess:.1e}, so that the objective falls without end"
+        )
     if known.row is not None:
         return (
             f"drop one of the equalities of {named(known.row)}: as stored they contradict each other, or others, by "

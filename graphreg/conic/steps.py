@@ -3,7 +3,7 @@ of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -329,17 +329,22 @@ def bent(P: Sparse) -> Factor | None:
         return None
     size, n = float(abs(P).max()), P.shape[0]
     best, value = None, -np.inf
-    for shift in (1e-13, -1e-15, -1e-14, -1e-12, -1e-9):
-        S = P - shift * size * sp.eye_array(n)
+    for factor, found in factors(P, np.zeros(n), [shift * size for shift in (1e-13, -1e-15, -1e-14, -1e-12, -1e-9)]):
+        if found > value:
+            best, value = factor, found
+        if found >= min(2 * factor.shift, 0.0):
+            break
+    return best
+
+
+def factors(S: Sparse, off: Array, shifts: Iterable[float]) -> Iterator[tuple[Factor, float]]:
+    """Factors of S less a shift, where it is positive definite, and the floors of its eigenvalues that they prove."""
+    eye = sp.eye_array(S.shape[0])
+    for shift in shifts:
         try:
-            L, d, order = Solver(sp.csc_matrix(sp.triu(S)), upper=True).factors()
+            L, d, order = Solver(sp.csc_matrix(sp.triu(S - shift * eye)), upper=True).factors()
         except RuntimeError:
             continue
         if (d > 0.0).all():
-            factor = Factor(sp.csr_array(L + sp.eye_array(n)), d, shift * size, np.asarray(order))
-            found = floor(P, np.zeros(n), factor)
-            if found > value:
-                best, value = factor, found
-            if found >= shift * 2 * size if shift < 0 else found >= 0:
-                break
-    return best
+            factor = Factor(sp.csr_array(L + eye), d, shift, np.asarray(order))
+            yield factor, floor(S, off, factor)

@@ -101,17 +101,18 @@ class Reached:
         """The leading part of the point."""
         return self.proposal.high
 
-    def pair(self) -> Pair:
-        """The entries of y*."""
-        return Pair(self.high, self.proposal.low, self.radius)
+    def pair(self, beyond: int | None = None) -> Pair:
+        """The entries of y*, or the first of them."""
+        return Pair(self.high[:beyond], self.proposal.low[:beyond], self.radius[:beyond])
 
     def live(self) -> Array:
         """True at entries that are not exactly 0."""
         return (self.high != 0.0) | (self.proposal.low != 0.0) | (self.radius != 0.0)
 
 
-def reach(system: System, given: Proposal) -> Reached:
-    """An exact solution near a proposal, inside the cones.
+def reach(system: System, given: Proposal, slack: Array | None = None) -> Reached:
+    """An exact solution near a proposal, inside the cones; also where in the box rows differ by at most ``slack`` from
+    what is stored, see the lemma in `graphreg.conic.formula`.
 
     Raises
     ------
@@ -119,34 +120,43 @@ def reach(system: System, given: Proposal) -> Reached:
         Where the proposal proves none.
     """
     M, (m, N) = system.M, system.M.shape
+    slack = np.zeros(m) if slack is None else slack
     shares = np.sort(np.concatenate([given.rows, given.core, given.left]))
     need(np.array_equal(shares, np.arange(m)), "the rows are not shared out")
     need(len(np.unique(given.columns)) == len(given.columns) == len(given.rows), "two rows share a column")
     need(
-        all(map(below, (M.data, system.c, given.high, given.low, given.radius, given.weight))),
+        all(map(below, (M.data, system.c, given.high, given.low, given.radius, given.weight, slack))),
         "numbers that are too large",
     )
     need(((given.columns >= 0) & (given.columns < N)).all(), "a column that is none")
+    need((slack >= 0.0).all(), "rows that differ by less than nothing")
     need((given.radius >= LEAST).all() and not given.weight[given.columns].any(), "a pair of no room")
-    r = residual(M, system.c, given.high, given.low).size()
+    r = upwards(residual(M, system.c, given.high, given.low).size() + slack, 1)
     radius = core_radius(M, r, given) if len(given.core) else np.zeros(N)
     radius[given.columns] = given.radius
-    G = M[given.rows].tocoo()
-    at, j = G.coords
-    own = j == given.columns[at]
-    most = np.zeros(len(given.rows))
-    most[at[own]] = np.abs(G.data[own])  # the pair's own entry as it is: raised, it would give room that is not there
-    others = _sizes(sp.csr_array((G.data[~own], (at[~own], j[~own])), shape=G.shape))
-    taken = upwards(r[given.rows] + others @ radius, _longest(others) + 2)
+    most, others = pairs(M, given)
+    taken = upwards(r[given.rows] + others @ radius, longest(others) + 2)
     need((taken <= most * given.radius * (1.0 - EPS) - DUST).all(), "a correction leaves its room")
-    missed = upwards(r[given.left] + _sizes(M[given.left]) @ radius, _longest(M) + 2)
+    missed = upwards(r[given.left] + sizes(M[given.left]) @ radius, longest(M) + 2)
     found = Reached(given, radius, missed)
     for k, (row, witness) in enumerate(zip(given.left.tolist(), given.witness, strict=True)):
-        if witness.keys().isdisjoint(given.left.tolist()) and excess(system, row, witness, found.live()) == 0:
+        if slack[[row, *witness]].any() or not witness.keys().isdisjoint(given.left.tolist()):
+            continue
+        if excess(system, row, witness, found.live()) == 0:
             missed[k] = 0.0
     for block in system.blocks:
         need(inside(block, found, system.dual), f"not inside a {block.kind} cone")
     return found
+
+
+def pairs(M: Sparse, given: Proposal) -> tuple[Array, Sparse]:
+    """The sizes of the pairs' own entries, as they are (raised, they would give room that is not there), and those of
+    the other entries of their rows."""
+    G = M[given.rows].tocoo()
+    at, j = G.coords
+    own, most = j == given.columns[at], np.zeros(len(given.rows))
+    most[at[own]] = np.abs(G.data[own])
+    return most, sizes(sp.csr_array((G.data[~own], (at[~own], j[~own])), shape=G.shape))
 
 
 def residual(M: Sparse, c: Array, high: Array, low: Array) -> Pair:
@@ -159,7 +169,7 @@ def residual(M: Sparse, c: Array, high: Array, low: Array) -> Pair:
     return sums(parts, len(c))
 
 
-def _sizes(M: Sparse) -> Sparse:
+def sizes(M: Sparse) -> Sparse:
     """Not less than |M|, and so large that no product with a radius underflows."""
     M = abs(M)
     M.data = np.where(M.data > 0.0, np.maximum(M.data, 1e-100), 0.0)
@@ -171,7 +181,7 @@ def _times(x: Array, y: Array) -> Array:
     return np.where((x > 0.0) & (y > 0.0), np.maximum(x * y * (1.0 + 4 * EPS), LEAST), 0.0)
 
 
-def _longest(M: Sparse) -> int:
+def longest(M: Sparse) -> int:
     return int(np.diff(M.indptr).max(initial=0))
 
 
@@ -191,14 +201,14 @@ def core_radius(M: Sparse, r: Array, given: Proposal) -> Array:
         raise RefusedError("a core without a factor")
     f = floor(*squared(B), given.factor)
     need(f > 0.0, "a core that may be singular")
-    longest = float(_times(D, r[given.core]).max())
-    return _times(W, np.array(longest * np.sqrt(len(D) / f) * MORE))  # a sum of squares is at most their number's worth
+    most = float(_times(D, r[given.core]).max())
+    return _times(W, np.array(most * np.sqrt(len(D) / f) * MORE))  # a sum of squares is at most their number's worth
 
 
 def squared(B: Sparse) -> tuple[Sparse, Array]:
     """B B', and how far its rows may be off, in the sum of magnitudes."""
     size = abs(B)
-    return sp.csr_array(B @ B.T), (_longest(B) + 3) * EPS * (size @ (size.T @ np.ones(B.shape[0])))
+    return sp.csr_array(B @ B.T), (longest(B) + 3) * EPS * (size @ (size.T @ np.ones(B.shape[0])))
 
 
 def curvature(P: Sparse, factor: Factor | None) -> float:
@@ -260,7 +270,7 @@ def roundings(S: Sparse, L: Sparse, d: Array, shift: float) -> Array:
     """What floats may miss of S - shift I - L diag(d) L', in the sums of magnitudes of its rows."""
     ones = np.ones(len(d))
     magnitudes = abs(S) @ ones + abs(L) @ (d * (abs(L).T @ ones))
-    return (_longest(sp.csr_array(L)) + 8) * EPS * (magnitudes + abs(shift))
+    return (longest(sp.csr_array(L)) + 8) * EPS * (magnitudes + abs(shift))
 
 
 # ---- cones -----------------------------------------------------------------------------------------------------------
@@ -388,16 +398,15 @@ def quadratic(P: Sparse, x: Pair) -> tuple[float, float]:
     v, radius = x.high, upwards(np.abs(x.low) + x.error, 1)
     g, size = P @ v, abs(P)
     value, most = float(v @ g) / 2.0, upwards(np.abs(v), 1)
-    rounding = (len(v) + _longest(P) + 6) * EPS * float(most @ (size @ most)) / 2.0
-    moved = float(radius @ (np.abs(g) + (_longest(P) + 3) * EPS * (size @ most) + (size @ radius) / 2.0))
+    rounding = (len(v) + longest(P) + 6) * EPS * float(most @ (size @ most)) / 2.0
+    moved = float(radius @ (np.abs(g) + (longest(P) + 3) * EPS * (size @ most) + (size @ radius) / 2.0))
     return value, (rounding + moved * (1.0 + (2 * len(v) + 8) * EPS)) * MORE + len(v) * DUST
 
 
 def upper_value(p: Programme, found: Reached) -> float:
     """Not less than the objective at the exact point of `primal`."""
     need(not found.missed.any(), "an equality that is not met")
-    n, y = len(p.q), found.pair()
-    x = Pair(y.high[:n], y.low[:n], y.error[:n])
+    x = found.pair(len(p.q))
     value, error = quadratic(p.P, x)
     return -_below(linear(-p.q, x), -value, error)
 
@@ -417,7 +426,7 @@ def lower_value(p: Programme, found: Reached, curvature: float, most: Array, far
     paid = float(upwards(found.missed[owed] @ most[left][owed], len(left) + 1))
     if curvature < 0.0:
         paid += float(upwards(-curvature * (far[p.curved] @ far[p.curved]), len(p.curved) + 3))
-    return _below(linear(-p.b, Pair(y.high[:m], y.low[:m], y.error[:m])), -value, (error + paid) * MORE)
+    return _below(linear(-p.b, found.pair(m)), -value, (error + paid) * MORE)
 
 
 def _below(first: Pair, second: float, error: float) -> float:
@@ -433,9 +442,7 @@ def contradicts(p: Programme, found: Reached) -> bool:
 
 def descends(p: Programme, found: Reached) -> bool:
     """True where the exact point of `descent` is a direction in which the objective falls without end."""
-    n, y = len(p.q), found.pair()
-    fall = down(linear(-p.q, Pair(y.high[:n], y.low[:n], y.error[:n])))
-    return not found.missed.any() and float(fall[0]) > 0.0
+    return not found.missed.any() and float(down(linear(-p.q, found.pair(len(p.q))))[0]) > 0.0
 
 
 # ---- rows that follow from others, in exact arithmetic ---------------------------------------------------------------

@@ -135,8 +135,7 @@ def fit(  # noqa: PLR0913
     text_ids = ids == "text" or isinstance(table, (str, Path)) or isinstance(graph, (str, Path))
     rows = read(table, Columns(node, target, features, weights), missing, text_ids)
     rows = coded(rows) if loss is None else rows
-    joining, said = graph_of(graph, text_ids, repeated, edge_weight)
-    whole, remarks = _joined(rows, joining)
+    whole, remarks = _joined(rows, *graph_of(graph, text_ids, repeated, edge_weight))
     family = _family(rows, loss)
     problem = _problem(rows, family, whole, gr.L2() if penalty is None else penalty)
     how: dict[str, Any] = {"scoring": SCORES.get(family.name, "loss"), "by": by, "seed": seed}
@@ -145,8 +144,8 @@ def fit(  # noqa: PLR0913
         found = gr.cross_validate(problem, _strengths(problem) if strengths is None else list(strengths), folds, **how)
         pooled = _pooled(rows, family, whole, folds, how)
     found.assign()
-    said, code = [*rows.remarks, *said, *remarks], _written(folds, by, seed)
-    return Fit(problem, found, rows, family.name, family.why, tuple(said), whole, pooled, code)
+    said, code = (*rows.remarks, *remarks), _written(folds, by, seed)
+    return Fit(problem, found, rows, family.name, family.why, said, whole, pooled, code)
 
 
 def _written(folds: Any, by: str, seed: int) -> tuple[str, str]:
@@ -195,9 +194,9 @@ def _data(rows: UsedRows) -> gr.NodeData:
     )
 
 
-def _joined(rows: UsedRows, graph: gr.Graph) -> tuple[gr.Graph, list[str]]:
-    """The graph with the nodes of the table that it lacks; and what is to be said of these, and of those without
-    rows."""
+def _joined(rows: UsedRows, graph: gr.Graph, said: Sequence[str]) -> tuple[gr.Graph, list[str]]:
+    """The graph with the nodes of the table that it lacks; and what was said of it, with what is to be said of these,
+    and of those without rows."""
     seen = list(dict.fromkeys(rows.frame[rows.node].tolist()))
     lacking = [label for label in seen if label not in graph.index]
     if len(lacking) == len(seen):
@@ -207,7 +206,7 @@ def _joined(rows: UsedRows, graph: gr.Graph) -> tuple[gr.Graph, list[str]]:
         raise GraphError(f"no node of the table is in the graph: their labels are {kinds}; {remedy}")
     if not graph.n_edges:
         raise GraphError("the graph has no edges, so that nothing ties its nodes to each other; add edges")
-    remarks: list[str] = []
+    remarks = [*said]
     if lacking:
         few = ", ".join(map(repr, lacking[:4])) + (", ..." if len(lacking) > 4 else "")
         s = "s" * (len(lacking) > 1)

@@ -133,6 +133,14 @@ class AbstractMap(Brief, ABC):
         return self.changed(n=n)
 
 
+def _counted(nodes: Array, begin: Array, n: int) -> sp.csr_array:
+    """How often each line has each node; entry e of line i, ``begin[i] <= e < begin[i + 1]``, is of ``nodes[e]``."""
+    ones = np.ones(len(nodes), dtype=np.int64)
+    found = sp.csr_array((ones, nodes, begin.copy()), shape=(len(begin) - 1, n))  # both are changed in place
+    found.sum_duplicates()  # by counting, which takes a tenth of a sort
+    return found
+
+
 class AbstractMatrix(AbstractMap):
     """Rows of which nothing more is known than a sparse matrix."""
 
@@ -171,12 +179,10 @@ class AbstractMatrix(AbstractMap):
         return heavy(FOR_ENTRY * self.K.nnz, self._sorted)
 
     def _sorted(self) -> tuple[Array, Array, Array]:
-        line, node, _ = self._entries
-        key = line * np.int64(self.n) + node
-        key = key[np.append(True, key[1:] != key[:-1])[: len(key)]]  # a line's coordinates are side by side
-        each, count = np.unique(key // self.n // self.k * self.n + key % self.n, return_counts=True)
-        row, node = np.divmod(each, self.n)
-        return row.astype(np.int32), node.astype(np.int32), count
+        lines = _counted(self.K.indices // self.d, self.K.indptr, self.n)
+        seen = _counted(lines.indices, lines.indptr[:: self.k], self.n)
+        rows = np.repeat(np.arange(self.count, dtype=np.int32), np.diff(seen.indptr))
+        return rows, seen.indices.astype(np.int32), seen.data
 
     @cached_property
     def norms(self) -> Array:

@@ -213,6 +213,8 @@ def strength_max(
         Where there is no best consensus (separable classes without a ridge).
     BudgetError
         Where the time is up before the pooled optimum is found.
+    MemoryError
+        Where the Hessians, of which all coordinates meet, do not fit.
 
     Notes
     -----

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
-from ..base.gate import carry_out
+from ..base.gate import carry_out, refuse
 from ..certificate import Certificate, Certifier
 from ..errors import FailedError, UnattainedError
 from ..form import DualPoint, EdgeBlock, Form, SampleBlock
@@ -29,6 +29,7 @@ from .network import Network
 from .varied import Varying
 
 GAP = 1e-8  # relative, that a pooled optimum must be certified to
+PER_NODE, AROUND = 2.5, 4.5  # numbers for each pair of coordinates: Hessians with their indices, sum and factor
 
 
 class SmoothObjective:
@@ -66,8 +67,11 @@ def pooled(vary: Varying, tied: Network, smooth: SmoothObjective) -> Solution:
         Where the pooled losses fall for ever (separable classes).
     FailedError
         Where no optimum is certified to 1e-8.
+    MemoryError
+        Where the Hessians do not fit.
     """
     form = at_zero(vary)
+    refuse((PER_NODE * form.n + AROUND) * float(form.d) ** 2, "Newton's method on the pooled problem", "about ")
     w = newton(smooth, tied.ties, np.zeros(form.shape))
     certificate, attained = _certified(vary, smooth, tied, form, w)
     if attained is False:

@@ -73,6 +73,22 @@ def test_equalities_that_contradict_each_other_by_rounding():
     assert proving.proved(p, canonical.helped(p), 1e-6).gap() < 1e-12
 
 
+def test_linear_terms_that_miss_cancelling_each_other_by_rounding():
+    """Along (1, 1, -1) no row changes."""
+    rows, q, lines = [[1, 0, 1], [0, 1, 1]], [-0.1, -0.2, -0.3], (Block("nonneg", slice(0, 2)),)
+    nothing = Answer(np.zeros(3), np.array([0.1, 0.2]))
+    p = programme(rows, [1, 1], q, lines)
+    known = proving.proved(p, nothing, 1e-6, helped=False)
+    assert (known.status, known.lower, known.upper) == ("unbounded as stored", -np.inf, -np.inf)
+    assert known.excess == abs(float(Fraction(0.1) + Fraction(0.2) - Fraction(0.3)))
+    exactly = programme(rows, [1, 1], [-0.25, -0.5, -0.75], lines)
+    assert proving.proved(exactly, Answer(np.zeros(3), np.array([0.25, 0.5])), 1e-6, helped=False).status == ""
+    # as long as no point is known to be feasible there may be none
+    p = programme([*rows, [-1, -1, -2]], [1, 1, -3], q, (Block("nonneg", slice(0, 3)),))
+    known = proving.proved(p, Answer(np.zeros(3), np.array([0.1, 0.2, 0.0])), 1e-6, helped=False)
+    assert (known.status, known.upper) == ("", np.inf)
+
+
 def test_infeasible_and_unbounded():
     lines = (Block("nonneg", slice(0, 2)),)
     known = proving.proved(p := programme([[1], [-1]], [-1, 0.5], [1], lines), canonical.helped(p), 1e-6)

@@ -8,6 +8,7 @@ import pytest
 
 import graphreg as gr
 from graphreg.errors import ConvexityError, ModelError, SolverError
+from graphreg.verify import check
 
 R = np.random.default_rng(11)
 A, B = R.normal(size=(12, 3)), R.normal(size=12)
@@ -132,6 +133,25 @@ def test_contradictory_equalities_are_named():
     assert found.status == "infeasible as stored"
     assert "drop one of the equalities of `supply`" in found.message
     assert "2.8e-17" in found.message
+
+
+ROWS, COUNTS = np.random.default_rng(0).normal(size=(2, 3)), np.array([3.0, 1.0])
+
+
+@pytest.mark.parametrize("rounded_by", ["the user", "CVXPY"])
+def test_linear_terms_that_should_cancel_are_named(rounded_by, tmp_path):
+    x = cp.Variable(3, name="x")
+    tilt = (COUNTS @ ROWS) @ x if rounded_by == "the user" else COUNTS @ (ROWS @ x)
+    value = cp.sum(cp.exp(ROWS @ x)) - tilt
+    found = gr.certify(cp.Problem(cp.Minimize(value)))
+    assert (found.status, found.lower, found.upper) == ("unbounded as stored", -np.inf, -np.inf)
+    assert found.message.startswith("bound `x`, or leave out what has no influence there")
+    assert found.scope.startswith("of your formula" if rounded_by == "the user" else "of the problem as CVXPY stores")
+    proved = found.prove(tmp_path / "falls.json")
+    assert proved.claims == ("the optimal value has no lower bound",)
+    assert check((tmp_path / "falls.json").read_bytes()).said == list(proved.claims)
+    assert gr.certify(cp.Problem(cp.Maximize(-value))).upper == np.inf
+    assert gr.certify(cp.Problem(cp.Minimize(value), [cp.abs(x) <= 5])).status == "certified"
 
 
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")

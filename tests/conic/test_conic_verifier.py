@@ -186,6 +186,14 @@ def test_rows_that_are_left_are_missed_by_no_more():
     assert (no.missed > 0.0).tolist() == [True, False]
 
 
+def test_rows_that_are_left_do_not_follow_from_each_other():
+    M, c = [[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], [1.0, 1.0, 1.0]
+    pair = {"rows": [0], "columns": [0], "radius": [1e-6]}
+    both = ({2: Fraction(1)}, {1: Fraction(1)})
+    found = verify.reach(system(M, c), proposal([1.0, 0.0], weight=[0.0, 0.0], left=[1, 2], witness=both, **pair))
+    assert (found.missed >= 1.0).all()
+
+
 def good():
     """A core of one row, a pair, and a row that is left."""
     M = np.array([[2.0, 1.0, 0.0], [0.0, 1.0, 1.0], [2.0, 2.0, 1.0]])
@@ -247,6 +255,33 @@ def test_scales_are_powers_of_two_where_a_factor_fits_them():
             "factor": factor_of([[1.0]], [square - 1.0], 1.0),
         }
         assert refused(verify.reach, posed, proposal(changed.pop("high"), **changed)) is not holds
+
+
+def test_scales_are_not_near_the_end_of_the_range():
+    posed, given = good()
+    for power, holds in ((400, True), (500, False)):
+        M = sp.csr_array(sp.diags_array([1.0, 2.0**-power, 1.0]) @ posed.M)
+        small = System(M, posed.c * [1.0, 2.0**-power, 1.0], posed.blocks, False)
+        assert refused(verify.reach, small, proposal(**(given | {"scale": [2.0**power]}))) is not holds
+
+
+def test_rows_that_differ_by_some_slack_are_paid_for():
+    posed, given = good()
+    for slack, holds in (
+        ([1.9e-6, 0.0, 0.0], True),  # the pair has 2 (1e-6)
+        ([2.1e-6, 0.0, 0.0], False),
+        ([0.0, 3e-6, 0.0], False),  # what the core may move is taken from the pair
+        ([-1e-9, 0.0, 0.0], False),
+        ([0.0, 0.0, np.nan], False),
+        ([0.0, 0.0, np.inf], False),
+    ):
+        assert refused(verify.reach, posed, proposal(**given), np.array(slack)) is not holds, slack
+    found = verify.reach(posed, proposal(**given), np.array([0.0, 1e-7, 1e-3]))
+    assert 1e-7 / np.sqrt(2) <= found.radius[1] <= 1.01e-7
+    assert found.missed[0] >= 1e-3 + 2e-6
+    follows = given | {"witness": ({0: Fraction(1), 1: Fraction(1)},)}
+    for slack in np.vstack([np.zeros(3), 1e-9 * np.eye(3)]):
+        assert verify.reach(posed, proposal(**follows), slack).missed.any() == slack.any()
 
 
 def test_what_is_held_stays_and_lies_in_no_cone_of_zeros():

@@ -19,7 +19,7 @@ from graphreg.methods.automatic.auto import plan
 from graphreg.oracles import newton
 from graphreg.running import Costs
 from graphreg.terms.maps import Matrix
-from graphreg.terms.penalties import _rows
+from graphreg.terms.penalties import _rows, has_kink
 
 SECONDS, SOON, LONG = 0.2, 4.0, 20.0
 
@@ -130,6 +130,35 @@ def test_functions_at_units_need_not_be_taken_together(monkeypatch):
     monkeypatch.setattr(_rows, "CELLS", 20)
     assert (_rows.at_units(gr.LInf().dual_norm, 7) == whole[0]).all()
     assert (_rows.both_ways(gr.Box(-1.0, 2.0).conjugate, 7) == 2.0).all()
+
+
+def test_one_vector_shows_the_kink_of_a_norm_of_sizes(monkeypatch):
+    norms, seen = (gr.L1, gr.L2, gr.LInf), list[int]()
+    for norm in norms:
+        whole = norm.dual_norm
+        monkeypatch.setattr(norm, "dual_norm", lambda self, u, whole=whole: seen.append(len(u)) or whole(self, u))
+    assert all(has_kink(norm(), 3_000) for norm in norms)
+    assert seen == [1, 1, 1]
+    assert not has_kink(gr.SquaredL2(), 3)
+
+
+def test_the_pooled_optimum_of_many_coordinates_is_weighed():
+    given = problem(d=300)
+    with gate.allowing(1e6), pytest.raises(MemoryError, match=r"on the pooled problem would take about 0\.014 GB"):
+        gr.strength_max(given)
+
+
+def test_nodes_of_rows_are_counted_by_row():
+    rng = np.random.default_rng(0)
+    for m, k, n, d, density in ((40, 3, 30, 4, 0.3), (9, 1, 5, 3, 0.0), (7, 2, 1, 2, 0.9)):
+        K = sp.random_array((m * k, n * d), density=density, rng=rng, format="csr")
+        begin = K.indptr.copy()
+        touched = abs(K.toarray()).reshape(m, k, n, d).max(axis=3) > 0.0  # of each line of a row
+        rows, nodes, count = Matrix(K, k, n)._places
+        where = np.nonzero(touched.any(axis=1))
+        assert (np.array([rows, nodes]) == where).all()
+        assert (count == touched.sum(axis=1)[where]).all()
+        assert (K.indptr == begin).all()
 
 
 def test_what_all_verbs_need_is_weighed(monkeypatch):
