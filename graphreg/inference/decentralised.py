@@ -193,6 +193,8 @@ def confidence_region(run: Solution, estimator: str = "one-step") -> ConfidenceR
     - ``consensus``: H^-1 sum_k H_k (theta_k - average), of either estimator where nodes whose Hessians differ do not
       agree: with local SGD in proportion to the step. The corrected methods have none.
 
+    Estimate and covariance are in the units of the columns where features were standardised.
+
     Parameters
     ----------
     run : Solution
@@ -218,10 +220,11 @@ def confidence_region(run: Solution, estimator: str = "one-step") -> ConfidenceR
         raise MethodError(f"a run is needed, the Solution of problem.solve(...), got {type(run).__name__}")
     _check_gathered(run)
     broken = run.status == "interrupted"
-    region = region_of(names_of(run.form), run.gathered, estimator, run.method, broken)
+    region, space = region_of(names_of(run.form), run.gathered, estimator, run.method, broken), run.form.space
+    estimate, V = space.in_units(region.estimate.to_numpy()), space.covariance_in_units(region.covariance.to_numpy())
     ledger = run.ledger.copy()
     ledger.sum("inference", Sums.numbers(len(region.names)))
-    return replace(region, ledger=ledger)
+    return replace(region, estimate=pd.Series(estimate, index=region.estimate.index), covariance=V, ledger=ledger)
 
 
 def region_of(

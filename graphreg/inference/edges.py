@@ -4,7 +4,7 @@ estimates (graph-fused M-estimation, Section 3.2, (12) to (14))."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,13 @@ import pandas as pd
 from .. import checks
 from ..base.clock import in_time
 from ..base.lazy import stats
-from ..base.messages import warn
+from ..base.messages import unknown_labels, warn
 from ..base.tables import Table
-from ..errors import DataError, GraphError, MethodError, TermError
-from ..form import Form, build
+from ..errors import DataError, GraphError, MethodError
+from ..form import Form
 from ..inputs import Graph
-from ..terms import Array, Model, NodePenalty, TotalVariation, feature_of
-from ..terms.losses import AbstractLoss
-from ..terms.penalties import SquaredL2
+from ..terms import Array, feature_of
+from .given import form_given, graph_given
 from .local import COVARIANCES, LocalFits, local_fits
 from .wald import EndsUnderTest, Noise, Reference, check_noise, degrees, noise_of, wald
 
@@ -54,11 +53,12 @@ NAMES = {
 
 @dataclass(frozen=True)
 class TestOptions:
-    """The correction, the level, and whether the graph was given."""
+    """The correction, the level, whether the graph was given, and which coefficients are tested."""
 
     correction: str
     alpha: float
     given: bool
+    what: str
 
 
 def verdict(differ: int, tested: int, asked: TestOptions) -> str:
@@ -126,9 +126,11 @@ def edge_tests(
 
     Parameters
     ----------
-    loss : a loss, or a sum of losses and smooth node penalties (a ridge)
+    loss : a loss, a sum of terms, a Problem, the fit of `fit`, or a Solution
+        Its losses at the nodes and its smooth node penalties (a ridge) are used; penalties between nodes are left out.
     graph : networkx.Graph, Graph or sparse adjacency, optional
-        Whose edges are tested; by default all pairs of nodes with data (the paper's "Local-ES").
+        Whose edges are tested; by default the graph of the penalties between nodes, and where there is none all pairs
+        of nodes with data (the paper's "Local-ES").
     covariance : str
         "chow": one variance at both nodes, W^2 = p F with F(p, m_i + m_j - 2p) (Chow 1960), for squared losses; exact
         where the noise is normal. "robust": HC4 (HC3 for losses with several predictors per sample), judged by
@@ -153,7 +155,8 @@ def edge_tests(
         with "bh" that of the last edge removed, or of the first one kept), df (p; of
         several classes their differences from the last are counted), residual_df (of the denominator;
         inf for chi-square), p_value, adjusted, covariance (what was used), separation (the length of w_i - w_j from
-        which (15) holds), keep (equality is not rejected). Edges to nodes without data have nan and are kept.
+        which (15) holds, in the units of the columns), keep (equality is not
+        rejected). Edges to nodes without data have nan and are kept.
 
     Raises
     ------
@@ -162,13 +165,17 @@ def edge_tests(
         singular.
     MethodError
         For losses that are not smooth, and for a covariance that does not apply.
+    TermError
+        Without losses at the nodes, and with losses of other rows.
+    GraphError
+        For a graph without edges or with unknown nodes, and where there are several graphs and none was named.
     BudgetError
         Where the time is up.
     """
     checks.one_of(*KINDS)(covariance, "covariance", MethodError)
     (checks.one_of(*CORRECTIONS) | None)(correction, "correction", MethodError)
     checks.fraction(alpha, "alpha", MethodError)
-    form, ends, given = _read(loss, graph, features)
+    form, ends, given, what = _read(loss, graph, features)
     fits = local_fits(form)
     usable = fits.fitted[ends.tail] & fits.fitted[ends.head]
     if not usable.any():
@@ -178,31 +185,35 @@ def edge_tests(
     if covariance != "model":
         check_noise(fits, tested)
     found = _test(fits, tested, covariance)
-    return _table(fits, ends, usable, found, TestOptions(correction or "none", float(alpha), given))
+    return _table(fits, ends, usable, found, TestOptions(correction or "none", float(alpha), given, what))
 
 
-def _read(loss: Any, graph: Any, features: Sequence[str] | None) -> tuple[Form, EndsUnderTest, bool]:
-    """The form of the losses, the edges as positions in it, and whether they were given."""
-    model = Model.of(loss)
-    for _, term in model.terms:
-        if not isinstance(term, (AbstractLoss, NodePenalty)):
-            raise TermError(
-                f"edge tests take losses and node penalties, got {type(term).__name__}; the local estimates know no "
-                "edges: give the graph as the second argument"
-            )
-    if graph is None:
-        form = build(model)
-        tail, head = np.triu_indices(form.n, 1)
+def _read(loss: Any, graph: Any, features: Sequence[str] | None) -> tuple[Form, EndsUnderTest, bool, str]:
+    """The form of the losses, the edges as positions in it, whether they were given, and what is tested."""
+    joined = None if graph is None else Graph.of(graph)
+    if joined is not None and not joined.n_edges:
+        raise GraphError("the graph has no edges to test; leave it out to test all pairs of nodes")
+    form = form_given(loss, "edge tests", joined)
+    joined = graph_given(form) if joined is None else joined
+    if joined is None:
+        tail, head = np.triu_indices(form.space.n_observed, 1)
         if not len(tail):
             raise DataError(f"the data have one node, {form.labels[0]!r}, and there is no pair to test")
     else:
-        joined = Graph.of(graph)
-        if not joined.n_edges:
-            raise GraphError("the graph has no edges to test; leave it out to test all pairs of nodes")
-        form, tail, head = build(model + TotalVariation(joined, SquaredL2())), joined.tail, joined.head
+        for said in unknown_labels("the graph", joined.labels, form.space.index):
+            raise GraphError(said)
+        place = np.array([form.space.index[label] for label in joined.labels])
+        tail, head = place[joined.tail], place[joined.head]
     columns = form.space.select(features, "edge_tests")
-    contrast = _contrast(form, np.arange(form.d) if columns is None else columns)
-    return form, EndsUnderTest(form.labels, tail, head, contrast), graph is not None
+    columns = np.arange(form.d) if columns is None else columns
+    named = ", ".join(dict.fromkeys(feature_of(form.space.coordinates[j]) for j in np.sort(columns)))
+    what = "all coefficients" if len(columns) == form.d else f"those of {named}"
+    contrast, units = _contrast(form, columns), None
+    if form.space.units is not None:  # the same rows in other units, mixed so that they stay well conditioned
+        in_units = contrast @ form.space.in_units(np.eye(form.d)).T
+        units = in_units @ np.linalg.pinv(contrast)
+        contrast = np.linalg.solve(units, in_units)
+    return form, EndsUnderTest(form.labels, tail, head, contrast, units), joined is not None, what
 
 
 def _contrast(form: Form, columns: Array) -> Array:
@@ -264,7 +275,7 @@ def _rows(statistic: Array, reference: Reference, covariance: str, spread: Array
 
 
 def _at(ends: EndsUnderTest, chosen: Array) -> EndsUnderTest:
-    return EndsUnderTest(ends.labels, ends.tail[chosen], ends.head[chosen], ends.contrast)
+    return replace(ends, tail=ends.tail[chosen], head=ends.head[chosen])
 
 
 def _difference(fits: LocalFits, ends: EndsUnderTest) -> Array:
@@ -273,7 +284,8 @@ def _difference(fits: LocalFits, ends: EndsUnderTest) -> Array:
 
 
 def _spread(omega: Array, ends: EndsUnderTest) -> Array:
-    """A bound of the largest eigenvalue of Omega_i + Omega_j: the sum of theirs."""
+    """A bound of the largest eigenvalue of Omega_i + Omega_j, in the units of the columns: the sum of theirs."""
+    omega = omega if ends.units is None else ends.units @ omega @ ends.units.T
     largest = np.full(len(omega), np.nan)
     finite = np.isfinite(omega).all(axis=(1, 2))
     largest[finite] = np.linalg.eigvalsh(omega[finite])[:, -1]
@@ -339,11 +351,8 @@ def _table(fits: LocalFits, ends: EndsUnderTest, usable: Array, tests: pd.DataFr
             "keep": spread(~(adjusted < asked.alpha), missing=True),
         }
     )
-    used = [fits.form.space.coordinates[j] for j in np.flatnonzero(ends.contrast.any(axis=0))]
-    names = ", ".join(dict.fromkeys(str(feature_of(name)) for name in used))
-    what = "all coefficients" if len(used) == fits.form.d else f"those of {names}"
     kept = int((~(adjusted < asked.alpha)).sum()) + int((~usable).sum())
-    title = f"Edge tests of equal parameters ({what}): {kept} of {m} edges kept, {m - kept} removed"
+    title = f"Edge tests of equal parameters ({asked.what}): {kept} of {m} edges kept, {m - kept} removed"
     rests_on = assumed(fits, found["covariance"], reference, int((~usable).sum()), asked)
     return Table.of(frame, title, rests_on, verdict(m - kept, len(p), asked))
 

@@ -21,7 +21,7 @@ from ..base.messages import look_alike
 from ..base.tables import Table, by_label, whole_html
 from ..errors import DataError, MethodError
 from ..inputs import NodeData
-from ..terms import Array, times
+from ..terms import Array, Space, times
 from ..terms.losses import AbstractQuadraticLoss
 from .components import Components
 from .local import SINGULAR, condition
@@ -60,7 +60,10 @@ class JamesSteinEstimate(Shown):
     shrinkage : (n,)
         C_i, between 0 and 1; 1 where q_i <= 2.
     components : Components
-    labels, features : tuple
+    labels : tuple
+    space : Space
+        The coefficients, with the units of the columns that the table has; ``coef`` is of standardised features per
+        standard deviation.
     assumed : tuple of str
     """
 
@@ -69,12 +72,17 @@ class JamesSteinEstimate(Shown):
     shrinkage: Array
     components: Components
     labels: tuple[Hashable, ...]
-    features: tuple[str, ...]
+    space: Space
     assumed: tuple[str, ...]
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the coefficients."""
+        return tuple(self.space.names)
 
     def table(self) -> Table:
         """The coefficients of the nodes and their shrinkage factors C_i, one row per label."""
-        frame = by_label(self.coef, self.labels, self.features)
+        frame = by_label(self.space.in_units(self.coef), self.labels, self.features)
         frame["shrinkage"] = self.shrinkage
         return Table.of(frame, "James-Stein estimates of the nodes", self.assumed)
 
@@ -143,9 +151,7 @@ def shrunken(read: Described, found: Components) -> JamesSteinEstimate:
     C = np.where(q > 2, np.maximum(0.0, 1.0 - (q - 2.0) / np.maximum(length, 1e-300)), 1.0)
     coef = marginal + (C - 1.0)[:, None] * times(T, whole)
     labels = tuple(read.form.labels[:n])
-    return JamesSteinEstimate(
-        coef, marginal, C, found, labels, tuple(read.form.space.names), (*_assumed(found, q), *read.notes)
-    )
+    return JamesSteinEstimate(coef, marginal, C, found, labels, read.form.space, (*_assumed(found, q), *read.notes))
 
 
 def _assumed(found: Components, q: Array) -> tuple[str, ...]:
@@ -179,7 +185,7 @@ class EstimatorComparison(Shown):
     Attributes
     ----------
     coef : dict of DataFrames
-        By estimator: one row per node, one column per feature.
+        By estimator: one row per node, one column per feature, in the units of the columns.
     fits : dict of HierarchicalEstimate
         The hierarchical ones among them, with their variances and certificates.
     errors : DataFrame or None
@@ -252,7 +258,7 @@ def compare_estimators(
         values[name] = fit.coef[[place[label] for label in labels]]
     if len(names) >= 3:
         values["James-Stein"] = shrunken(flat, fits["single cluster"].components).coef
-    coef = {name: by_label(value, labels, names) for name, value in values.items()}
+    coef = {name: by_label(flat.form.space.in_units(value), labels, names) for name, value in values.items()}
     errors = None if truth is None else _errors(coef, truth)
     assumed = (*list(fits.values())[-1].assumed, FLAT)
     return EstimatorComparison(coef, fits, errors, assumed)

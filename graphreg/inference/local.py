@@ -38,7 +38,7 @@ class LocalFits(Suggesting):
     form : Form
         The losses and the smooth ground edges, without edges between nodes.
     coef : (n, d)
-        The estimates; nan at nodes without data.
+        The estimates; nan at nodes without data. Of standardised features per standard deviation, as H_i is.
     hessian : (n, d, d)
         H_i at the estimates.
     counts : (n,)

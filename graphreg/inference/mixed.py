@@ -14,7 +14,7 @@ not only orthogonal ones, and equal to the estimator of Proposition 5.3, which t
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -28,10 +28,11 @@ from ..certificate import Certificate, Certifier
 from ..errors import MethodError, ModelError, TermError
 from ..form import Form, build
 from ..inputs import Graph, NodeData
-from ..terms import Array, Consensus, Hierarchy, Model, TotalVariation, tree_levels
+from ..terms import Array, Consensus, Hierarchy, Model, Space, TotalVariation, tree_levels
 from ..terms.losses import AbstractLoss, AbstractQuadraticLoss, MeanLoss, SquaredLoss
 from ..terms.penalties import SquaredL2, Zero
 from .components import Components, Likelihood, as_given, estimate
+from .given import loss_given
 from .recursion import CoefficientTree, Statistics, downward, upward
 
 # ---- the estimate ----------------------------------------------------------------------------------------------------
@@ -46,12 +47,14 @@ class HierarchicalEstimate(ResultWithAssumptions):
     ----------
     components : Components
     w : (n, d)
-        The coefficients of all vertices: the nodes, the clusters from the lowest level upwards, the root.
+        The coefficients of all vertices: the nodes, the clusters from the lowest level upwards, the root; of
+        standardised features per standard deviation, where tables have the units of the columns.
     covariance : (n, d, d)
         Of their errors w_hat - w, given the components (at the root that of the estimate).
     labels : tuple
         Of the vertices; the root is called 'root', or 'all nodes' where there are no clusters.
-    features : tuple of str
+    space : Space
+        The coefficients, with the units of the columns that tables have.
     tree : Tree
     n_nodes : int
         How many of the vertices are nodes.
@@ -65,10 +68,15 @@ class HierarchicalEstimate(ResultWithAssumptions):
     w: Array
     covariance: Array
     labels: tuple[Hashable, ...]
-    features: tuple[str, ...]
+    space: Space = field(repr=False)
     tree: CoefficientTree
     n_nodes: int
     model: Model
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the coefficients."""
+        return tuple(self.space.names)
 
     @property
     def coef(self) -> Array:
@@ -93,13 +101,13 @@ class HierarchicalEstimate(ResultWithAssumptions):
     # ---- tables ------------------------------------------------------------------------------------------------------
     def table(self) -> Table:
         """The coefficients of the nodes, one row per label."""
-        frame = by_label(self.coef, self.labels[: self.n_nodes], self.features)
+        frame = by_label(self.space.in_units(self.coef), self.labels[: self.n_nodes], self.features)
         return self._titled(frame, "coefficients of the nodes")
 
     def intervals(self, confidence: float = 0.95) -> Table:
         """Coefficients, standard errors and normal intervals of all vertices, clusters and root included, in rows
         (level, label, feature): level 0 are the nodes."""
-        low, high = self._ends(confidence)
+        columns = self._columns(confidence)
         n, d = self.w.shape
         level = np.zeros(n, dtype=int)
         for k, (_, parent) in enumerate(self.tree.levels, 1):
@@ -109,18 +117,14 @@ class HierarchicalEstimate(ResultWithAssumptions):
                 "level": np.repeat(level, d),
                 "label": [label for label in self.labels for _ in range(d)],
                 "feature": list(self.features) * n,
-                "estimate": self.w.ravel(),
-                "std_error": self.std_errors.ravel(),
-                "low": low.ravel(),
-                "high": high.ravel(),
+                **{name: values.ravel() for name, values in columns.items()},
             }
         )
         return self._titled(frame, f"coefficients of all vertices with {confidence:.0%} intervals")
 
     def fixed(self, confidence: float = 0.95) -> Table:
         """The coefficients of the root by generalised least squares: estimate, std_error, low, high by feature."""
-        low, high = self._ends(confidence)
-        columns = {"estimate": self.w[-1], "std_error": self.std_errors[-1], "low": low[-1], "high": high[-1]}
+        columns = {name: values[-1] for name, values in self._columns(confidence).items()}
         frame = pd.DataFrame(columns, index=pd.Index(self.features, name="feature"))
         return self._titled(frame, f"fixed effects (coefficients of the root) with {confidence:.0%} intervals")
 
@@ -132,8 +136,10 @@ class HierarchicalEstimate(ResultWithAssumptions):
                 f"level must be one of 1 to {len(self.tree.levels)}, from the nodes upwards, got {level!r}"
             )
         child, parent = self.tree.levels[level - 1]
-        names = [self.features[j] for j in self.tree.random]
-        frame = by_label((self.w[child] - self.w[parent])[:, self.tree.random], [self.labels[i] for i in child], names)
+        # in the units of the columns the intercept varies where a centred feature does
+        varying = np.flatnonzero(self.space.in_units(np.eye(len(self.features)))[self.tree.random].any(axis=0))
+        effects = self.space.in_units(self.w[child] - self.w[parent])[:, varying]
+        frame = by_label(effects, [self.labels[i] for i in child], [self.features[j] for j in varying])
         return self._titled(frame, f"random effects of level {level}")
 
     def variances(self) -> Table:
@@ -147,12 +153,15 @@ class HierarchicalEstimate(ResultWithAssumptions):
     def _titled(self, frame: pd.DataFrame, title: str) -> Table:
         return Table.of(frame, title, self.assumed)
 
-    def _ends(self, confidence: float) -> tuple[Array, Array]:
+    def _columns(self, confidence: float) -> dict[str, Array]:
+        """Estimates, standard errors and intervals of all vertices, in the units of the columns."""
         from scipy.special import ndtri
 
         checks.fraction(confidence, "confidence")
-        half = float(ndtri((1.0 + confidence) / 2.0)) * self.std_errors
-        return self.w - half, self.w + half
+        w, V = self.space.in_units(self.w), self.space.covariance_in_units(self.covariance)
+        error = np.sqrt(np.einsum("njj->nj", V))
+        half = float(ndtri((1.0 + confidence) / 2.0)) * error
+        return {"estimate": w, "std_error": error, "low": w - half, "high": w + half}
 
     # ---- printed -----------------------------------------------------------------------------------------------------
     def _lines(self) -> list[str | PrintedTable]:
@@ -194,9 +203,10 @@ def hierarchical(
 
     Parameters
     ----------
-    loss : NodeData, SquaredLoss or MeanLoss
+    loss : NodeData, SquaredLoss or MeanLoss; or a Problem, fit of `fit` or Solution that has one of these
         The samples. Their weights are precisions p_r: the noise of a sample has variance sigma^2 / p_r; a ``scale`` of
         the loss that is a number or a mapping multiplies them, "mean" (which says nothing of noise) counts as "sum".
+        Penalties of a problem are left out.
     clusters : mapping, optional
         As of `Hierarchy`: a cluster per node, or a list of nodes per cluster, or such lists nested in dicts. By default
         all nodes lie directly under the root. Nodes without data are predicted from their cluster.
@@ -238,6 +248,7 @@ class Described:
 
     @staticmethod
     def of(loss: Any, clusters: Any, random: Sequence[str] | None = None) -> Described:
+        loss = loss_given(loss, "mixed models")
         squared = _squared(loss)
         form = build(squared + _tree(clusters, squared, None))
         columns = form.space.select(random, "random")
@@ -245,6 +256,8 @@ class Described:
         tree = CoefficientTree(levels, np.arange(form.d) if columns is None else np.sort(columns))
         mean = isinstance(loss, AbstractQuadraticLoss) and loss.scale == "mean"
         notes = ("scale='mean' of the loss is no statement on noise and counts as 'sum'",) if mean else ()
+        if form.space.units is not None:
+            notes += ("variances of levels, and shrinkage, are of coefficients in standard deviations of the columns",)
         return Described(squared, clusters, form, tree, Statistics.of(form), notes)
 
     def components(self, values: Any, method: str = "reml") -> Components:
@@ -261,7 +274,7 @@ def fitted(read: Described, found: Components) -> HierarchicalEstimate:
         w + read.data.centre,
         found.noise * spread,
         tuple(read.form.labels),
-        tuple(read.form.space.names),
+        read.form.space,
         read.tree,
         read.form.space.n_observed,
         _model(read, found),

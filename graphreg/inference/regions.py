@@ -20,7 +20,7 @@ from ..errors import DataError
 from ..form import Form
 from ..network import Ledger
 from ..terms import Array
-from ..theory import form_of
+from .given import form_given
 from .hypotheses import linear, position, written
 from .local import local_fits
 
@@ -216,12 +216,12 @@ class LocalRegions(dict[Hashable, ConfidenceRegion], Suggesting):
 
 @in_time
 def local_regions(problem: Any, covariance: str = "HC3", *, seconds: float | None = None) -> LocalRegions:
-    """The standard errors, confidence intervals and region of each node's own estimate, from its data alone, by label;
-    see `local_fits`.
+    """The standard errors, confidence intervals and region of each node's own estimate, from its data alone, by label,
+    in the units of the columns where features were standardised; see `local_fits`.
 
     Parameters
     ----------
-    problem : Problem
+    problem : Problem, the fit of `fit`, Solution, a loss, or a sum of terms
         Its losses and smooth node penalties are used; edges between nodes are left out.
     covariance : {"HC3", "HC4", "HC2", "HC1", "HC0", "model"}
         Of the score; HC0 to HC4 are right whatever the noise, "model" where the loss is minus a log-likelihood.
@@ -232,14 +232,17 @@ def local_regions(problem: Any, covariance: str = "HC3", *, seconds: float | Non
     ------
     MethodError
         For losses that are not smooth.
+    TermError
+        Without losses at the nodes, and with losses of other rows.
     DataError
         For a node whose data do not determine its coefficients.
     BudgetError
         Where the time is up.
     """
-    form = form_of(problem, "local_regions").frozen()
+    form = form_given(problem, "local_regions").frozen()
     fits = local_fits(form)
-    index, V = names_of(form), fits.covariance(covariance)
+    index, coef = names_of(form), form.space.in_units(fits.coef)
+    V = form.space.covariance_in_units(fits.covariance(covariance))
     ridge = bool(fits.form.edges)
     out = LocalRegions()
     for i in np.flatnonzero(fits.fitted):
@@ -252,7 +255,7 @@ def local_regions(problem: Any, covariance: str = "HC3", *, seconds: float | Non
             *(("of the penalised coefficients: the bias of the node penalties is not counted",) if ridge else ()),
             fits.worth,
         )
-        estimate = pd.Series(fits.coef[i], index=index)
+        estimate = pd.Series(coef[i], index=index)
         out[label] = ConfidenceRegion(estimate, V[i], f"node {label!r}, its own estimate", assumed)
     return out
 

@@ -12,6 +12,7 @@ from ..base.clock import in_time
 from ..base.tables import PrintedTable, ResultWithAssumptions, Table
 from ..inputs import Graph, groups_of
 from .edges import edge_tests
+from .given import form_given, graph_given
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -30,7 +31,7 @@ class EdgeSelection(ResultWithAssumptions):
     ----------
     graph : Graph or networkx.Graph
         All nodes, and the edges that were kept, with their weights; of the type of the graph that was given (`Graph`
-        for adjacency matrices, and with weights 1 where all pairs were tested).
+        for adjacency matrices and of problems, and with weights 1 where all pairs were tested).
     tests : Table
         Those of `edge_tests`.
     assumed : tuple of str
@@ -84,6 +85,8 @@ def select_edges(
     nodes ``w_i - w_j`` is longer than the table's column ``separation``, exactly the edges between equal nodes are left
     with probability 1 - alpha as samples grow (graph-fused M-estimation, Theorem 3.4 under (15)).
     """
+    if graph is None:
+        graph = graph_given(form_given(loss, "edge tests"))
     tests = edge_tests(loss, graph, covariance, correction, alpha, features)
     return EdgeSelection(_reduced(graph, tests), tests, assumed=(*tests.assumed, POOLING))
 

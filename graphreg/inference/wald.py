@@ -51,12 +51,14 @@ class Reference:
 
 @dataclass(frozen=True)
 class EndsUnderTest:
-    """The nodes of the edges under test, and what of their coefficients is tested: C w_i, C (k, d)."""
+    """The nodes of the edges under test, and what of their coefficients is tested: C w_i, C (k, d); ``units`` U (k, k)
+    are such that U C w_i are the tested coefficients in the units of the columns (None: U = I)."""
 
     labels: Sequence[Hashable]
     tail: Array
     head: Array
     contrast: Array
+    units: Array | None = None
 
     @property
     def k(self) -> int:

@@ -145,6 +145,13 @@ class Space(Brief):
         """Coefficients (n, d) in the units of the columns that the data were read from."""
         return w if self.units is None else self.units.in_units(w, self.coordinates)
 
+    def covariance_in_units(self, V: Array) -> Array:
+        """Covariances (..., d, d) of coefficients in the units of `in_units`, which is linear."""
+        if self.units is None:
+            return V
+        A = self.in_units(np.eye(len(self.coordinates)))
+        return A.T @ V @ A
+
     def from_units(self, v: Array) -> Array:
         """The inverse of `in_units`."""
         return v if self.units is None else self.units.from_units(v, self.coordinates)

@@ -247,7 +247,7 @@ def test_mixed_models_take_squares_of_the_users():
 # ---- what the rooms outside `terms` may know -------------------------------------------------------------------------
 MAKERS = {  # modules that make a loss or a penalty of some class, and why
     "running/splitting.py": "ties the ends of one edge",
-    "inference/edges.py": "joins nodes that are tested by a square, to have the edges",
+    "inference/given.py": "joins nodes that are tested by a square, to have the edges",
     "inference/mixed.py": "(5.1) is a model of squares; what is shared is a consensus",
     "methods/baselines/_servers.py": "ties clients to servers, and the clusters that were found",
     "methods/baselines/ditto.py": "solves a model of its own: squares around the model of the server",

@@ -157,8 +157,6 @@ def test_bad_arguments_are_named():
     for kind, message, options in cases:
         with pytest.raises(kind, match=message):
             edge_tests(loss, graph, **options)
-    with pytest.raises(TermError, match="take losses and node penalties, got TotalVariation"):
-        edge_tests(loss + gr.TotalVariation(graph, gr.L2()), graph)
     graph.remove_edge("a1", "a2")
     with pytest.raises(GraphError, match="no edges to test"):
         edge_tests(loss, graph)

@@ -1,0 +1,169 @@
+"""Inference takes whatever holds a loss at its nodes, and answers in the units of the columns."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+
+import graphreg as gr
+from graphreg import inference
+from graphreg.errors import GraphError, TermError
+
+NODES = ["a", "b", "c", "d"]
+PATH = gr.Graph.from_edges([("a", "b"), ("b", "c"), ("c", "d")])
+RING = nx.cycle_graph(NODES)
+
+
+def drawn(samples=30, seed=0):
+    """Nodes with unlike slopes of a column whose mean and spread are far from 0 and 1."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"node": np.repeat(NODES, samples)})
+    frame["price"] = rng.normal(90_000, 12_000, len(frame))
+    frame["rooms"] = rng.integers(1, 7, len(frame))
+    slope = np.repeat([2e-4, 2e-4, 5e-4, 5e-4], samples)
+    frame["days"] = 40 + slope * frame["price"] - 3 * frame["rooms"] + 5 * rng.normal(size=len(frame))
+    frame["kind"] = np.where(
+        frame["days"] + 20 * rng.normal(size=len(frame)) > 65, "slow", rng.choice(["odd", "even"], len(frame))
+    )
+    return frame
+
+
+def read(standardise, target="days", samples=30, by=1.0):
+    frame = drawn(samples)
+    return gr.NodeData.from_frame(
+        frame.assign(price=frame["price"] / by),
+        node="node",
+        target=target,
+        features=["price", "rooms"],
+        intercept=True,
+        standardise=standardise,
+    )
+
+
+@pytest.fixture(scope="module")
+def losses():
+    """The same loss of columns as they are, and in standard deviations."""
+    return [gr.SquaredLoss(read(standardise), scale="sum") for standardise in (False, True)]
+
+
+# ---- units -----------------------------------------------------------------------------------------------------------
+def same(a, b, rel=1e-6):
+    pd.testing.assert_frame_equal(pd.DataFrame(a), pd.DataFrame(b), rtol=rel, atol=1e-12)
+
+
+def test_local_regions_are_those_of_the_columns_as_they_are(losses):
+    raw, scaled = (inference.local_regions(loss)["c"] for loss in losses)
+    same(scaled.intervals(), raw.intervals())
+    same(scaled.covariance, raw.covariance)
+    assert scaled.test({"price": 0}).statistic == pytest.approx(raw.test({"price": 0}).statistic, rel=1e-6)
+    here = drawn().query("node == 'c'")
+    X = np.column_stack([np.ones(len(here)), here["price"], here["rooms"]])
+    own = np.linalg.lstsq(X, here["days"])[0]
+    np.testing.assert_allclose(scaled.estimate[["intercept", "price", "rooms"]], own, rtol=1e-6)
+
+
+@pytest.mark.parametrize("features", [None, ["price"], ["intercept"], ["rooms", "intercept"]])
+@pytest.mark.parametrize("covariance", ["chow", "robust"])
+def test_edge_tests_are_those_of_the_columns_as_they_are(losses, features, covariance):
+    raw, scaled = (inference.edge_tests(loss, PATH, covariance, features=features) for loss in losses)
+    same(scaled, raw)
+    assert str(scaled).splitlines()[0] == str(raw).splitlines()[0]  # the tested coefficients by name
+
+
+def test_classes_have_units_too():
+    raw, scaled = (gr.MultinomialLoss(read(each, "kind", 200, 1e4)) for each in (False, True))
+    ridge = 1e-6 * gr.NodePenalty(gr.SquaredL2(), features=["intercept", "price", "rooms"])
+    for features in (["price"], ["intercept"]):
+        one, other = (inference.edge_tests(loss + ridge, PATH, "robust", features=features) for loss in (raw, scaled))
+        np.testing.assert_allclose(other["statistic"], one["statistic"], rtol=0.02)
+        np.testing.assert_allclose(other["separation"], one["separation"], rtol=0.02)
+
+
+def test_a_region_of_a_run_and_mixed_models_are_in_the_units_of_tables(losses):
+    problem = gr.Problem(losses[1] + gr.Consensus(PATH))
+    step = gr.DecreasingStep(D=0.02, gamma=20.0)
+    method = gr.ExactDiffusion(step, batch=5, replacement=True, hessian_samples=300)
+    region = inference.estimate(problem, 400, method, seed=0)
+    shared = problem.solve().table().loc["a"]
+    assert (abs(region.estimate - shared) < 4 * region.std_error).all()
+    assert region.std_error["price"] < 1e-3
+
+    tree = inference.hierarchical(losses[1])
+    answer = gr.Problem(tree.model).solve(gap=1e-10)
+    same(tree.table(), answer.table(), 1e-4)
+    rows = tree.intervals().set_index(["label", "feature"])["estimate"]
+    np.testing.assert_allclose(rows["b"], tree.table().loc["b"])
+    assert tree.fixed().loc["price", "std_error"] < 1e-2
+    assert any("standard deviations of the columns" in each for each in tree.assumed)
+    np.testing.assert_allclose(tree.effects().loc["a"], tree.table().loc["a"] - tree.fixed()["estimate"], rtol=1e-6)
+    slopes = inference.hierarchical(losses[1], random=["price"]).effects()
+    assert list(slopes.columns) == ["intercept", "price"]  # the intercept is where the price is 0
+    compared = inference.compare_estimators(losses[1])
+    same(compared.coef["local"], gr.Problem(losses[1]).solve(gap=1e-12).table(), 1e-4)
+    shrunken = inference.james_stein(losses[1]).table().drop(columns="shrinkage")
+    same(compared.coef["James-Stein"], shrunken)
+
+
+def test_the_intercepts_variance_is_that_of_its_combination(losses):
+    """By hand: Var(b - c w / s) of one centred column and the intercept."""
+    space = gr.Problem(losses[1]).form.space
+    units = space.units
+    V = np.array([[2.0, 0.3, 0.1], [0.3, 1.0, 0.2], [0.1, 0.2, 1.5]])
+    slopes = -np.array([units.center[name] / units.scale[name] for name in ("price", "rooms")])
+    order = [space.names.index(name) for name in ("intercept", "price", "rooms")]
+    at = np.ix_(order, order)
+    own = np.empty((3, 3))
+    own[at] = V
+    row = np.array([1.0, *slopes])
+    assert space.covariance_in_units(own)[order[0], order[0]] == pytest.approx(row @ V @ row)
+
+
+# ---- what is taken ---------------------------------------------------------------------------------------------------
+def test_a_loss_a_problem_a_fit_and_a_solution_are_taken(losses):
+    loss = losses[1]
+    problem = gr.Problem(loss + 50.0 * gr.TotalVariation(PATH, gr.L2()))
+    solution = problem.solve()
+    expected = inference.edge_tests(loss, PATH)
+    for given in (problem, problem.model, solution):
+        same(inference.edge_tests(given), expected)
+        selection = inference.select_edges(given)
+        assert selection.removed == [("b", "c")]
+        assert selection.components() == [["a", "b"], ["c", "d"]]
+        assert isinstance(selection.graph, gr.Graph)
+        assert selection.graph.labels == PATH.labels
+        same(inference.edge_tests(given, RING), inference.edge_tests(loss, RING))
+        same(inference.local_regions(given)["a"].intervals(), inference.local_regions(loss)["a"].intervals())
+    for given in (problem, solution):
+        same(inference.hierarchical(given).table(), inference.hierarchical(loss).table())
+    fit = gr.fit(drawn()[["node", "price", "rooms", "days"]], PATH, target="days", node="node", folds=3, strengths=[1])
+    same(inference.edge_tests(fit), inference.edge_tests(fit.problem, fit.graph))
+    own = inference.local_regions(fit)["a"].intervals()
+    same(own, inference.local_regions(losses[0])["a"].intervals(), 1e-2)  # but for the small ridge of a fit
+    same(inference.james_stein(fit).table(), inference.james_stein(loss).table())
+
+
+def test_weights_and_nodes_without_edges_stay_in_the_graph_of_a_problem(losses):
+    graph = gr.Graph(NODES, [0, 1], [1, 2], [2.0, 3.0])
+    problem = gr.Problem(losses[0] + gr.TotalVariation(graph, gr.L2()))
+    found = inference.select_edges(problem).graph
+    assert found.labels == graph.labels
+    assert found.weight.tolist() == [2.0]
+
+
+def test_a_hierarchy_is_no_graph(losses):
+    clusters = {"north": ["a", "b"], "south": ["c", "d"]}
+    problem = gr.Problem(losses[0] + gr.Hierarchy(clusters, [1.0, 1.0]))
+    assert len(inference.edge_tests(problem)) == 6
+
+
+def test_what_has_no_answer_names_the_terms(losses):
+    two = losses[0] + gr.TotalVariation(PATH, gr.L2()) + gr.TotalVariation(RING, gr.L1())
+    with pytest.raises(GraphError, match=r"several graphs, of .*L2.*L1.*graph=\.\.\."):
+        inference.edge_tests(gr.Problem(two))
+    with pytest.raises(GraphError, match="the graph names 'z'"):
+        inference.edge_tests(gr.Problem(losses[0]), gr.Graph.from_edges([("a", "z")]))
+    rows = losses[0] + gr.SquaredLoss(gr.w.at(["a", "b"]), 1.0)
+    with pytest.raises(TermError, match=r"losses at the nodes and no others; there are .*SquaredLoss"):
+        inference.edge_tests(gr.Problem(rows), PATH)
