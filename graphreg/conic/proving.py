@@ -22,7 +22,7 @@ from .verify import Reached
 
 TIGHT = 1e-6  # of the largest slack
 NAMED = 3  # constraints or variables in a message
-SEEN = 1e-6  # of the largest multiplier: smaller ones are no reason
+SEEN = 1e-3  # of the largest multiplier: smaller ones are what an iteration leaves
 HELP = (None, 1e-5, 1e-3)  # tolerances of further solves, whose answers are ever further inside the cones
 
 
