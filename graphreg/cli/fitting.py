@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,7 @@ def fit(
 
 
 @contextmanager
-def said_as_options() -> Iterator[None]:
+def said_as_options() -> Generator[None]:
     """Remedies of errors as they are typed here: --missing drop for missing="drop"."""
     try:
         yield
