@@ -36,9 +36,9 @@ def plot_comparison(comparison: Comparison, x: str | None = None, ax: Axes | Non
 
     As the bound is certified, each point of a line is a certified bound of the relative distance from the optimum.
     Large markers are the gaps that the runs certified by themselves, at their last check; a dotted line joins each to
-    the end of its run's line, above which it lies, as a run knows less than the comparison. Messages and bytes are those
-    of the method and its adaptation, without certificates, of scores too. Methods without rounds, and those that send
-    nothing, are horizontal lines at what they reached, with their marker at the right.
+    the end of its run's line, above which it lies, as a run knows less than the comparison. Messages and bytes are
+    those of the method and its adaptation, without certificates, of scores too. Methods without rounds, and those that
+    send nothing, are horizontal lines at what they reached, with their marker at the right.
 
     Parameters
     ----------

@@ -27,8 +27,8 @@ def plot_trace(solutions: Solution | Sequence[Solution] | Mapping[str, Solution]
     """The relative gap of runs against rounds, both axes logarithmic.
 
     Large markers on lines are certified gaps; the small hollow ones on thin dotted lines, in the colour of their run,
-    are screens, cheap estimates that certify nothing. A
-    solution without rounds (an exact one) is a horizontal line at its certified gap.
+    are screens, cheap estimates that certify nothing. A solution without rounds (an exact one) is a horizontal line at
+    its certified gap.
 
     Parameters
     ----------

@@ -101,10 +101,10 @@ class Flows(Shown, Mapping[Any, Array]):
     def table(self) -> Table:
         """One row per edge and term: term, tail, head (None: the ground), flow (from tail to head, negative where it
         runs from head to tail) where every flow is one number, else length (the Euclidean length of the flow, over the
-        term's coordinates), capacity (how long it may be in that direction; inf where nothing limits it), used (the share of
-        the capacity) and saturated (whether all of it is used, but for the root of the relative gap, which is how
-        near flows come to their limits: only then do the ends of the edge differ, or is the row not 0). Rows of terms
-        that are no edges have their key under ``row``, a column that there is where there are such terms.
+        term's coordinates), capacity (how long it may be in that direction; inf where nothing limits it), used (the
+        share of the capacity) and saturated (whether all of it is used, but for the root of the relative gap, which is
+        how near flows come to their limits: only then do the ends of the edge differ, or is the row not 0). Rows of
+        terms that are no edges have their key under ``row``, a column that there is where there are such terms.
 
         Returns
         -------
