@@ -47,6 +47,7 @@ from .proposing.flow_dual import left_within_ball as left_within_ball
 from .proposing.shifted_duals import follows as follows
 from .record import OWN_TERMS as OWN_TERMS
 from .record import Certificate as Certificate
+from .record import flow_column as flow_column
 from .record import relative as relative
 from .record import violated as violated
 from .remembered import Remembered as Remembered

@@ -37,6 +37,15 @@ def relative(gap: float, primal: float, dual: float, floor: float) -> float:
     return gap / yardstick if yardstick > 0 else (0.0 if gap == 0 else float("inf"))
 
 
+def flow_column(flows: Iterable[Array]) -> tuple[str, list[Array]]:
+    """The heading and the numbers of flows in a table: "flow", from tail to head, where each is one number; else their
+    Euclidean "length"."""
+    flows = list(flows)
+    if all(u.shape[1] == 1 for u in flows):
+        return "flow", [u[:, 0] for u in flows]
+    return "length", [np.linalg.norm(u, axis=1) for u in flows]
+
+
 @dataclass(frozen=True, repr=False)
 class Certificate(Shown):
     """``dual <= optimum <= primal``, by weak duality at explicitly feasible points.
@@ -170,7 +179,8 @@ class Certificate(Shown):
         return pd.Series(total[: self.form.space.n_observed], index=pd.Index(list(self.form.space.index), dtype=object))
 
     def per_edge(self) -> pd.DataFrame:
-        """The part of the gap that each edge holds, with its term, its flow's norm and its capacity.
+        """The part of the gap that each edge holds, with its term, and its flow from tail to head or, where flows
+        are no single numbers, the length of its flow.
 
         Returns
         -------
@@ -187,11 +197,12 @@ class Certificate(Shown):
         from ..base.tables import LabelledTable
 
         rows: list[tuple[Any, ...]] = []
-        for edge, residual, u in zip(self.form.edges, self.residuals[1], self.dual_point.flows, strict=True):
+        heading, flows = flow_column(self.dual_point.flows)
+        for edge, residual, flow in zip(self.form.edges, self.residuals[1], flows, strict=True):
             plain = edge.map.edges is not None
             tails, heads = self.form.ends(edge) if plain else (self.form.keys(edge), [None] * edge.count)
-            rows += zip([edge.name] * len(tails), tails, heads, residual, np.linalg.norm(u, axis=1), strict=True)
-        table = LabelledTable(rows, columns=["term", "tail", "head", "residual", "flow"])
+            rows += zip([edge.name] * len(tails), tails, heads, residual, flow, strict=True)
+        table = LabelledTable(rows, columns=["term", "tail", "head", "residual", heading])
         return table.assign(
             **{end: pd.Series([row[k] for row in rows], dtype=object) for k, end in ((1, "tail"), (2, "head"))}
         )

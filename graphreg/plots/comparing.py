@@ -35,9 +35,10 @@ def plot_comparison(comparison: Comparison, x: str | None = None, ax: Axes | Non
     The gap is the distance of the best objective so far from the comparison's bound; both axes are logarithmic.
 
     As the bound is certified, each point of a line is a certified bound of the relative distance from the optimum.
-    Large markers are the gaps that the runs certified by themselves, at their last check. Messages and bytes are those
-    of the method and its adaptation, without certificates, of scores too. Methods without rounds, and those that send
-    nothing, are horizontal lines at what they reached, with their marker at the right.
+    Large markers are the gaps that the runs certified by themselves, at their last check; a dotted line joins each to
+    the end of its run's line, above which it lies, as a run knows less than the comparison. Messages and bytes are
+    those of the method and its adaptation, without certificates, of scores too. Methods without rounds, and those that
+    send nothing, are horizontal lines at what they reached, with their marker at the right.
 
     Parameters
     ----------
@@ -124,7 +125,10 @@ def comparison_figure(comparison: Comparison, figure: Figure | None = None, y: s
 
 
 def _words(comparison: Comparison) -> str:
-    what = "Lines: the best objective so far above the bound. Markers: the gap that the run certified by itself."
+    what = (
+        "Lines: the best objective so far above the bound. Large markers, dotted from the end of their line: the gap "
+    )
+    what += "that the run certified by itself."
     if any(solution.own is not None for solution in comparison.solutions.values()):
         what += " Hollow: the objective above the bound, of baselines, which solve another problem."
     return f"{what} Bound: {comparison.reference}."
@@ -136,7 +140,8 @@ def _draw(axes: Axes, name: str, solution: Solution, bound: float, x: str, k: in
     costs, gaps = _course(solution, bound, COSTS[x][0])
     end = _end(solution, bound)
     if len(costs) and costs[-1] > 0:
-        axes.plot(costs, gaps, linestyle=style, marker=".", color=colour, linewidth=1.2, markersize=3)
+        axes.plot(costs, gaps, linestyle=style, marker=mark, color=colour, linewidth=1.2, markersize=3.5)
+        axes.plot(costs[[-1, -1]], [gaps[-1], end], ":", color=colour, linewidth=1.0)
         axes.plot([costs[-1]], [end], mark, color=colour, markerfacecolor=fill, markersize=7)
     elif x == "seconds":
         axes.plot([solution.seconds], [end], mark, color=colour, markerfacecolor=fill, markersize=7)

@@ -20,12 +20,15 @@ from .canvas import COSTS, LEAST_GAP, axes_for, described, finished, legend_belo
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+SCREEN: dict[str, Any] = {"markersize": 4, "markerfacecolor": "white", "linewidth": 0.7, "zorder": 1.5}
+
 
 def plot_trace(solutions: Solution | Sequence[Solution] | Mapping[str, Solution], ax: Axes | None = None) -> Axes:
     """The relative gap of runs against rounds, both axes logarithmic.
 
-    Markers on lines are certified gaps; the faint dots behind them are screens, cheap estimates that certify nothing. A
-    solution without rounds (an exact one) is a horizontal line at its certified gap.
+    Large markers on lines are certified gaps; the small hollow ones on thin dotted lines, in the colour of their run,
+    are screens, cheap estimates that certify nothing. A solution without rounds (an exact one) is a horizontal line at
+    its certified gap.
 
     Parameters
     ----------
@@ -49,7 +52,7 @@ def plot_trace(solutions: Solution | Sequence[Solution] | Mapping[str, Solution]
     axes = axes_for(ax, (8.0, 5.0))
     screened = [_draw_run(axes, name, solution, k) for k, (name, solution) in enumerate(runs.items())]
     if any(screened):
-        axes.plot([], [], ".", color="0.65", markersize=4, label="screens (not certified)")
+        axes.plot([], [], "o:", **SCREEN, color="0.4", label="small: screens (not certified)")
     described(axes, "communication rounds", "relative gap", "xy", "0.9")
     return finished(axes, "Certified relative gap")
 
@@ -78,7 +81,7 @@ def _draw_run(axes: Axes, name: str, solution: Solution, k: int) -> bool:
     certified = [(max(r.round, 1), max(r.relative_gap, LEAST_GAP)) for r in records if r.certified]
     screens = [(max(r.round, 1), max(r.relative_gap, LEAST_GAP)) for r in records if not r.certified]
     if screens:
-        axes.plot(*np.array(screens).T, ".", color="0.65", markersize=4, zorder=0.5)
+        axes.plot(*np.array(screens).T, ":", **SCREEN, color=style["color"], marker=style["marker"])
     points = np.array(certified).reshape(-1, 2)
     axes.plot(*points.T, markersize=7, linewidth=1.2, label=f"{picture(name)} ({solution.status})", **style)
     return bool(screens)

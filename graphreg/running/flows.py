@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.display import Html, Shown, title
-from ..certificate import Certificate
+from ..certificate import Certificate, flow_column
 from ..form import Form
 from ..terms import GROUND, Array, EdgeBlock
 from ..terms.penalties import row_norm
@@ -99,11 +99,12 @@ class Flows(Shown, Mapping[Any, Array]):
         return out
 
     def table(self) -> Table:
-        """One row per edge and term: term, tail, head (None: the ground), flow (its Euclidean length, over the term's
-        coordinates), capacity (how long it may be in that direction; inf where nothing limits it), used (the share of
-        the capacity) and saturated (whether all of it is used, but for the root of the relative gap, which is how
-        near flows come to their limits: only then do the ends of the edge differ, or is the row not 0). Rows of terms
-        that are no edges have their key under ``row``, a column that there is where there are such terms.
+        """One row per edge and term: term, tail, head (None: the ground), flow (from tail to head, negative where it
+        runs from head to tail) where every flow is one number, else length (the Euclidean length of the flow, over the
+        term's coordinates), capacity (how long it may be in that direction; inf where nothing limits it), used (the
+        share of the capacity) and saturated (whether all of it is used, but for the root of the relative gap, which is
+        how near flows come to their limits: only then do the ends of the edge differ, or is the row not 0). Rows of
+        terms that are no edges have their key under ``row``, a column that there is where there are such terms.
 
         Returns
         -------
@@ -113,15 +114,19 @@ class Flows(Shown, Mapping[Any, Array]):
         Examples
         --------
         >>> solution.flows.table().columns.tolist()
-        ['term', 'tail', 'head', 'flow', 'capacity', 'used', 'saturated']
+        ['term', 'tail', 'head', 'length', 'capacity', 'used', 'saturated']
         """
         import pandas as pd
 
         from ..base.tables import Table
 
         beside = bool(self._edges and self._of_rows)
-        parts = [_rows(self._form, edge, u, self._full, beside) for edge, u in self._blocks]
-        names = ["term", "tail", "head", "row", "flow", "capacity", "used", "saturated"]
+        heading, flows = flow_column([u for _, u in self._blocks])
+        parts = [
+            _rows(self._form, edge, u, {heading: flow}, self._full, beside)
+            for (edge, u), flow in zip(self._blocks, flows, strict=True)
+        ]
+        names = ["term", "tail", "head", "row", heading, "capacity", "used", "saturated"]
         if not parts:
             parts = [pd.DataFrame(columns=[name for name in names if name != "row"])]
         frame = pd.concat(parts, ignore_index=True)
@@ -188,11 +193,11 @@ def _number(tail: Array, head: Array, n: int) -> Array:
     return tail * np.int64(n + 1) + np.where(head == GROUND, n, head)
 
 
-def _rows(form: Form, edge: EdgeBlock, u: Array, full: float, rows_beside: bool) -> Any:
+def _rows(form: Form, edge: EdgeBlock, u: Array, flow: dict[str, Array], full: float, rows_beside: bool) -> Any:
     """The rows of one term."""
     import pandas as pd
 
-    size, still = row_norm(u), (u == 0.0).all(axis=1)
+    still = (u == 0.0).all(axis=1)
     along = np.where(still[:, None], np.eye(1, u.shape[1]), u)  # where nothing flows, along the first coordinate
     share = edge.penalty.domain.gauge(along / edge.weight[:, None])
     with np.errstate(divide="ignore"):
@@ -203,5 +208,5 @@ def _rows(form: Form, edge: EdgeBlock, u: Array, full: float, rows_beside: bool)
     if rows_beside:
         names = dict.fromkeys(("tail", "head", "row"), [None] * edge.count) | names
     places = {name: pd.Series(list(which), dtype=object) for name, which in names.items()}
-    columns = {"term": edge.name, **places, "flow": size, "capacity": capacity}
+    columns = {"term": edge.name, **places, **flow, "capacity": capacity}
     return pd.DataFrame(columns | {"used": used, "saturated": used >= full})

@@ -21,7 +21,7 @@ UNKNOWN = (
     "It is not known whether the infimum is attained (no exact argument was found either way); "
     "with a small ridge it is."
 )
-
+MISTAKEN = "No bound rests on it, but a term of the model is wrong, and misleads the methods that use it:"
 BEFORE = {
     "interrupted": "The run was interrupted before there was an answer.",
     "budget": "The budget was used up before there was an answer; allow more.",
@@ -61,13 +61,16 @@ def judged(outcome: Outcome, gap: float) -> Outcome:
 
 
 def _doubted(outcome: Outcome, status: str, message: str) -> tuple[str, str]:
-    """The status with what is wrong with the user's own terms, where there is no certificate and that may be why."""
+    """The status with what is wrong with the user's own terms though no bound rests on it: before all other advice
+    where it may be why there is no certificate, and after what is known where there is one."""
     certificate, checks = outcome.certificate, outcome.certifier.spot_checks
-    if certificate.contradiction or status not in ("no_certificate", "budget", "failed"):
+    if certificate.contradiction or status in ("interrupted", "infeasible") or certificate.form is not checks.form:
         return status, message
-    if certificate.form is not checks.form or not (doubt := checks.doubt(certificate.w, certificate.dual_point)):
+    unproved = status in ("no_certificate", "budget", "failed")
+    doubt = checks.doubt(certificate.w, certificate.dual_point, everywhere=unproved)
+    if not doubt:
         return status, message
-    return status, f"{message} A term misleads the solve: {doubt}."
+    return status, f"A term misleads the solve: {doubt}. {message}" if unproved else f"{message} {MISTAKEN} {doubt}."
 
 
 def _of_another_problem(outcome: Outcome, own: Outcome, gap: float) -> tuple[str, str]:

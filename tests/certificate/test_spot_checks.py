@@ -14,7 +14,7 @@ from own_terms import LogCosh, OwnL1
 import graphreg as gr
 from graphreg.certificate import Certifier
 from graphreg.certificate.spot_checks import SpotChecks
-from graphreg.errors import FailedError, InternalError
+from graphreg.errors import FailedError, InternalError, TermError
 
 HARMLESS = [lie for lie in [*PENALTIES, *LOSSES] if not lie.found]
 FOUND = [lie for lie in [*PENALTIES, *LOSSES] if lie.found]
@@ -109,6 +109,91 @@ def test_what_misleads_a_solve_is_said():
     solution = gr.Problem(model(lie)).solve(gr.PrimalDual(), rounds=200)
     assert solution.status == "budget"
     assert "A term misleads the solve: LyingOwnL1 breaks the law the prox is that of the value" in solution.message
+
+
+def soft_threshold(v, t):
+    return np.sign(v) * np.maximum(np.abs(v) - t, 0.0)
+
+
+WRONG_PROXES = {
+    "hard threshold": lambda v, t: v * (np.abs(v) > t),
+    "sign lost": lambda v, t: np.maximum(np.abs(v) - t, 0.0),
+    "half the step": lambda v, t: soft_threshold(v, t / 2),
+    "twice the step": lambda v, t: soft_threshold(v, 2 * t),
+    "no times step": lambda v, t: soft_threshold(v, 1.0),
+}
+
+
+def with_prox(name, strength=0.5):
+    """A step function on a chain, with an l1 norm whose prox is wrong."""
+    wrong = Lie(name, {"prox": lambda p, v, t: WRONG_PROXES[name](v, np.reshape(t, (-1, 1)))})
+    y = np.repeat([1.0, 4.0, 2.0], 4) + 0.3 * np.random.default_rng(0).normal(size=12)
+    steps = gr.MeanLoss(gr.NodeData.from_arrays(None, y, range(12)))
+    return gr.Problem(steps + strength * gr.TotalVariation(gr.Graph.chain(12), lying(wrong)()))
+
+
+@pytest.mark.parametrize("strength", [0.5, 50.0], ids=["two jumps", "all fused"])
+@pytest.mark.parametrize("name", WRONG_PROXES)
+def test_a_wrong_prox_is_named_beside_a_certificate_that_needs_none(name, strength):
+    for method in (None, gr.InteriorPoint()):
+        solution = with_prox(name, strength).solve(method)
+        assert solution.status == "certified"
+        assert "LyingOwnL1 breaks the law the prox is that of the value" in solution.message
+        assert solution.message.startswith(
+            "The relative gap is certified to be at most 1e-06. No bound rests on it, but"
+        )
+        assert "on the edge (" in solution.message
+
+
+@pytest.mark.parametrize("method", [gr.PrimalDual(), gr.ADMM()], ids=lambda method: method.name)
+@pytest.mark.parametrize("name", WRONG_PROXES)
+def test_a_wrong_prox_is_named_before_all_other_advice(name, method):
+    solution = with_prox(name).solve(method, rounds=200, on_failure="return")
+    assert solution.status in ("budget", "failed", "no_certificate")
+    assert solution.message.startswith("A term misleads the solve: LyingOwnL1 breaks the law the prox is that of")
+
+
+def test_honest_terms_are_not_doubted():
+    """At targets over 16 decades, near the optimum and far from it."""
+    for name, make in TRUE.items():
+        for scale in (1e-8, 1.0, 1e8):
+            form = gr.Problem(make(scale=scale)).form
+            for w in (np.zeros(form.shape), scale * np.random.default_rng(0).normal(size=form.shape)):
+                found = SpotChecks(form).doubt(w, form.nothing())
+                assert not found, (name, scale, found)
+        solution = gr.Problem(make()).solve()
+        assert solution.message.startswith("The relative gap is certified to be at most 1e-06.")
+        assert "breaks the law" not in solution.message
+
+
+def test_another_shape_is_refused_by_name():
+    data = gr.NodeData.from_arrays(None, np.arange(4.0), range(4))
+    wrong = {
+        "prox": lambda p, v, t: np.sign(v) * np.maximum(np.abs(v) - t, 0.0),
+        "value": lambda f, z: f[:, None],
+        "conjugate": lambda g, u: g.sum(),
+    }
+    found = {
+        "prox": r"\(3, 3\), but must have the shape \(3, 1\)",
+        "value": r"\(233, 1\), not \(233,\)",
+        "conjugate": r"\(\)",
+    }
+    for name, told in wrong.items():
+        own = lying(Lie(name, {name: told}))()
+        for method in (None, gr.PrimalDual()):
+            with pytest.raises(TermError, match=rf"LyingOwnL1\.{name} .* has the shape {found[name]}"):
+                gr.Problem(gr.MeanLoss(data) + gr.TotalVariation(gr.Graph.chain(4), own)).solve(method)
+    own = lying(Lie("prox", {"prox": wrong["prox"]}))()
+    problem = gr.Problem(gr.SquaredLoss(data_of(4)) + gr.TotalVariation(gr.Graph.chain(4), own))
+    with pytest.raises(TermError, match=r"LyingOwnL1\.prox .*\(3, 2\) and one step per row.* raises ValueError"):
+        problem.solve()
+
+
+def data_of(nodes):
+    rng = np.random.default_rng(0)
+    return gr.NodeData.from_arrays(
+        rng.normal(size=(5 * nodes, 2)), rng.normal(size=5 * nodes), np.arange(5 * nodes) % nodes
+    )
 
 
 def test_compiled_read_fails_by_name():

@@ -311,7 +311,7 @@ def test_models_of_rows_are_solved_and_their_rows_written(tmp_path):
     assert not (out / "clusters.csv").exists()
     table = pd.read_csv(out / "rows.csv")
     assert table["row"].tolist() == ["01/02/03", "02/03/04", "03/04/05", "04/05/06"]
-    assert (table["flow"] <= 0.3 * np.sqrt(2) + 1e-9).all()
+    assert (table["length"] <= 0.3 * np.sqrt(2) + 1e-9).all()
     assert set(pd.read_csv(out / "flows.csv")["term"]) == {"TotalVariation(L2)"}
     content = json.loads((out / "result.json").read_text())
     assert "clusters" not in content

@@ -289,11 +289,35 @@ def test_the_proved_range_of_clusters_is_a_band(pyplot, problem):
 
 def test_screens_are_behind(pyplot, problem):
     axes = plot_trace(problem.solve(gr.PrimalDual()))
-    screens = [line for line in axes.lines if line.get_marker() == "." and len(line.get_xdata())]
-    certified = [line for line in axes.lines if line.get_marker() == "o"]
+    screens = [line for line in axes.lines if line.get_markerfacecolor() == "white" and len(line.get_xdata())]
+    certified = [line for line in axes.lines if line.get_markerfacecolor() == "C0"]
     assert screens
+    assert certified
     assert all(one.get_zorder() < two.get_zorder() for one in screens for two in certified)
     assert all(one.get_markersize() < two.get_markersize() for one in screens for two in certified)
+
+
+def test_every_mark_has_the_colour_and_the_shape_of_its_run(pyplot, problem):
+    """Also those that certify nothing, which a reader would else not tell apart."""
+    runs = [problem.solve(method) for method in (gr.PrimalDual(), gr.ADMM())]
+    drawn = [line for line in plot_trace(runs).lines if len(line.get_xdata())]
+    assert {(line.get_color(), line.get_marker()) for line in drawn} == {("C0", "o"), ("C1", "s")}
+    for colour, run in zip(("C0", "C1"), runs, strict=True):
+        (screens,) = [line for line in drawn if line.get_color() == colour and line.get_markerfacecolor() == "white"]
+        assert list(screens.get_xdata()) == [max(r.round, 1) for r in run.trace.records if not r.certified]
+
+
+def test_a_line_of_a_comparison_leads_to_its_own_marker(pyplot, problem):
+    """The gap that a run certified by itself lies above the end of its line: a dotted line says whose it is."""
+    found = gr.compare(problem, [gr.PrimalDual(), gr.ADMM()])
+    axes = found.plot()
+    for colour, solution in zip(("C0", "C1"), found.solutions.values(), strict=True):
+        own = [line for line in axes.lines if line.get_color() == colour and len(line.get_xdata())]
+        course, joined, end = own
+        assert course.get_marker() == end.get_marker()
+        assert joined.get_linestyle() == ":"
+        assert joined.get_ydata().tolist() == [course.get_ydata()[-1], end.get_ydata()[0]]
+        assert end.get_ydata()[0] == solution.certificate.relative_gap
 
 
 def test_bounds_that_nearly_agree_have_short_ticks(pyplot, runs):

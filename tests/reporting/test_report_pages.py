@@ -73,7 +73,7 @@ def test_the_data_are_those_of_the_answer(answer, tmp_path):
     assert [STATES[k % 4] for k in frame["state"]] == found["state"].tolist()
     flows = answer.flows.table().dropna(subset="head")
     assert (frame["state"] >= 4).tolist() == flows["saturated"].tolist()
-    np.testing.assert_allclose(frame["edge"]["flow"], flows["flow"], rtol=1e-6)
+    np.testing.assert_allclose(frame["edge"]["flow"], flows["length"], rtol=1e-6)
     np.testing.assert_allclose(frame["edge"]["used"], flows["used"], rtol=1e-6, atol=1e-12)
     np.testing.assert_allclose(frame["edge"]["distance"], found["difference"], rtol=1e-6)
     parts = frame["node"].sum() + frame["ground"].sum() + frame["edge"]["residual"].sum()

@@ -90,7 +90,7 @@ def test_the_parts_of_the_gap_add_up_to_it(frame, method):
     assert edges["tail"].tolist() == ["a", "b", "a", "b", "c"]
     assert edges["head"].tolist()[:2] == ["b", "c"]
     assert edges["head"][2:].isna().all()  # the ground
-    assert (edges["flow"][:2] <= 0.05).all()
+    assert (edges["length"][:2] <= 0.05).all()
 
 
 def test_the_culprit_holds_the_gap():

@@ -32,8 +32,19 @@ def test_a_flow_beside_its_capacity():
     assert table.columns.tolist() == ["term", "flow", "capacity", "used", "saturated"]
     np.testing.assert_allclose(table["capacity"], [2.0, 0.5, 1.0], rtol=1e-12)
     assert table["saturated"].tolist() == [True, True, False]
-    np.testing.assert_allclose(table["flow"], [abs(solution.flows[key][0]) for key in table.index], rtol=1e-12)
-    np.testing.assert_allclose(table["used"], table["flow"] / table["capacity"], rtol=1e-12)
+    np.testing.assert_allclose(table["flow"], [solution.flows[key][0] for key in table.index], rtol=0.0)
+    assert table["flow"].iloc[0] == pytest.approx(-2.0)  # from head to tail, up from a mean of 0 to one of 9
+    np.testing.assert_allclose(table["used"], table["flow"].abs() / table["capacity"], rtol=1e-12)
+    np.testing.assert_array_equal(solution.certificate.per_edge()["flow"], table["flow"])
+
+
+def test_flows_of_several_numbers_are_told_by_their_length(solution):
+    table, edges = solution.flows.table(), solution.certificate.per_edge()
+    assert "flow" not in table
+    assert "flow" not in edges
+    length = [np.linalg.norm(u, axis=1) for u in solution.certificate.dual_point.flows]
+    np.testing.assert_array_equal(table["length"], np.concatenate(length))
+    np.testing.assert_array_equal(edges["length"], table["length"])
 
 
 def test_where_nothing_flows_nothing_is_used():

@@ -138,6 +138,14 @@ def equality(rows: TermRows, p: Array, b: Array, law: str) -> Trial:
     return Trial(law, np.abs(value + conjugate - product), size, said, p, b)
 
 
+def supporting(rows: TermRows, p: Array, b: Array, z: Array, law: str) -> Trial:
+    """f(z) >= f(p) + <b, z - p>, at a b that a ``law`` says to be a subgradient at p: what needs no conjugate."""
+    value, other, product = rows.value(p), rows.value(z), dots(b, z - p)
+    size = np.abs(value) + np.abs(other) + sizes(b, z - p)
+    said = {"p": p, "b": b, "z": z, "value(p)": value, "value(z)": other, "<b, z - p>": product}
+    return Trial(f"{law}, value(z) >= value(p) + <b, z - p>", value + product - other, size, said, p, b)
+
+
 def midpoints(rows: TermRows, x: Array, z: Array, mu: float = 0.0, right: Array | None = None) -> Trial:
     """f((x + z) / 2) <= (f(x) + f(z)) / 2, less mu/8 ||x - z||^2, where both ends are finite; f(z) may be known."""
     middle, left = rows.value((x + z) / 2), rows.value(x)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import TermError
 from ...form import EdgeBlock, Form, SampleBlock
 from ...terms import Array
 from .laws import (
@@ -29,12 +30,14 @@ from .laws import (
     membership,
     midpoints,
     sizes,
+    supporting,
 )
 
 ULP = 2.0**-52
 FAR = (1.0, 1e4)  # how far arguments are pushed along slopes, and steps of proxes, beside those of the rows' own size
 APART = 1e-6  # of their size: nearer than that, points have no middle to speak of
 WIDE = 1e-3  # of its size: half of the width of the boxes on which bounds are tried
+FURTHER = 4.0  # how much further out proxes are tried than points lie apart
 CLAIMS = 1e-3  # by which equalities may be off that no bound rests on
 
 
@@ -212,20 +215,58 @@ def numbers(rows: BlockRows) -> Iterator[Trial]:
         yield Trial(law, excess, np.zeros(len(excess)), said, rows.x, rows.b)
 
 
+def shaped(rows: BlockRows) -> None:
+    """Refuse a value, a conjugate or a prox, with one step per row, of another shape than rows ask for."""
+    of, x, count = rows.of, rows.x, len(rows.place)
+    for name, given in (("value", (x,)), ("conjugate", (rows.b,)), ("prox", (x, np.ones(count)))):
+        shape = x.shape if name == "prox" else (count,)
+        steps = f" and one step per row, {count} of them," if name == "prox" else ""
+        asked = f"{of.term.called()}.{name} of an argument of the shape {x.shape}{steps}"
+        remedy = f"must have the shape {shape}; graphreg.testing.{of.checker} tries every method"
+        try:
+            found = np.shape(getattr(of, name)(*given))
+        except ValueError as error:  # of numpy, where shapes do not fit
+            raise TermError(f"{asked} raises {type(error).__name__} ({str(error).strip()}), but {remedy}") from error
+        except Exception:  # noqa: BLE001 - a method that cannot be used is named by the solve that uses it
+            continue
+        if found != shape:
+            raise TermError(f"{asked} has the shape {found}, but {remedy}")
+
+
 def claims(rows: BlockRows) -> Iterator[Trial]:
     """Numbers, and proxes, gradients and projections that are those of the value."""
-    of, x, step = rows.of, rows.x, 1.0
+    of, x = rows.of, rows.x
     yield from numbers(rows)
     if of.project is not None:
         for p in _tried(of.project, x):
             yield replace(membership(of, x, p), b=rows.b)
-    found = [(p, (x - p) / step, PROX) for p in _tried(of.prox, x, step)]
-    found += [(x, b, GRADIENT) for b in (_tried(of.gradient, x) if of.smooth else ())]
-    for p, b, law in found:
-        trial = equality(of, p, of.closed(b), law)
-        known = np.isfinite(trial.size)  # rounding may leave the domain of the conjugate
-        excess = np.where(known, trial.excess - CLAIMS * trial.size, 0.0)
-        yield replace(trial, excess=excess, size=np.where(known, trial.size, 0.0))
+    for b in _tried(of.gradient, x) if of.smooth else ():
+        yield _loosely(equality(of, x, of.closed(b), GRADIENT))
+    for v, step in _before_proxes(rows):
+        for p in _tried(of.prox, v, np.full(len(v), step)):
+            b, asked = of.closed((v - p) / step), {"v": v, "t": np.full(len(v), step)}
+            trials = [equality(of, p, b, PROX)]
+            trials += [supporting(of, p, b, z, PROX) for z in (v, np.broadcast_to(of.anchor, v.shape))]
+            for trial in map(_loosely, trials):
+                yield replace(trial, said=asked | trial.said)
+
+
+def _before_proxes(rows: BlockRows) -> Iterator[tuple[Array, float]]:
+    """Where proxes are tried, and at which steps: x + t b, which the prox leads back to x at an optimum, and points far
+    out, where kinks are behind them. Either has both signs and two steps, of which one at least is not 1."""
+    x, size = rows.x, max(1.0, rows.extent)
+    far = FURTHER * size * rows.along()
+    yield x, 1.0
+    for sign, step in ((1.0, FURTHER * size), (-1.0, size / FURTHER)):
+        yield sign * (x + step * rows.b), step
+        yield -sign * far, step / FURTHER
+
+
+def _loosely(trial: Trial) -> Trial:
+    """The trial of a law that no bound rests on, where its numbers are finite: rounding may leave a domain."""
+    known = np.isfinite(trial.size)
+    excess = np.where(known, trial.excess - CLAIMS * trial.size, 0.0)
+    return replace(trial, excess=excess, size=np.where(known, trial.size, 0.0))
 
 
 def _tried(function: Callable[..., Array], *given: Any) -> list[Array]:

@@ -13,10 +13,11 @@ import numpy as np
 
 from ...form import DualPoint, Form
 from ...terms import Array
-from .laws import Trial
-from .points import BlockRows, claims, numbers, other_points, own_points, rows_of
+from .laws import Trial, lengths
+from .points import BlockRows, claims, numbers, other_points, own_points, rows_of, shaped
 
 MANY = 256  # rows on which more is tried than their own residual
+FEW = 16  # rows on which claims are tried that the certificate does not need
 BEYOND = 1e-6  # of the parts of an inequality: what is missed by less may be rounding, or a solver's tolerance
 NOISY = 30.0  # times the noise that is measured: what is missed by less may be rounding
 LEAST = 64 * 2.0**-52  # of 1, of values a unit away and of the largest numbers of a block: rounding that need not show
@@ -60,20 +61,28 @@ class SpotChecks:
             for rows in self._rows(w, point):
                 self._try(rows)
 
-    def doubt(self, w: Array, point: DualPoint) -> str:
-        """The error of a user's term that misleads a solve, though no bound; empty where none is found."""
+    def doubt(self, w: Array, point: DualPoint, everywhere: bool = True) -> str:
+        """The error of a user's term that misleads solves, though no bound; empty where none is found. A few rows of
+        each block are tried, or many."""
         with np.errstate(all="ignore"):
             for rows in self._rows(w, point):
-                few = rows.take(_some(rows, np.zeros(len(rows.place))))
+                few = rows.take(_some(rows, lengths(rows.x), MANY if everywhere else FEW))
                 for trial in claims(few) if len(few.place) else ():
                     if said := _missed(few, trial, VAGUE):
                         return said
         return ""
 
     def begin(self) -> None:
-        """Try at 0 whether values and conjugates are numbers at all."""
+        """Try at 0 whether values and conjugates are numbers at all, and arrays of the right shapes.
+
+        Raises
+        ------
+        TermError
+            Where one has another shape.
+        """
         with np.errstate(all="ignore"):
             for rows in self._rows(np.zeros(self.form.shape), self.form.nothing()) if self else ():
+                shaped(rows.take(np.arange(min(len(rows.place), FEW))))
                 for trial in numbers(rows) if len(rows.place) else ():
                     self.contradiction = self.contradiction or _missed(rows, trial, 0.0)
 
@@ -112,13 +121,13 @@ class SpotChecks:
             charge[chosen] = np.fmax(charge[chosen], np.where(rows.near(trial.x), trial.excess, 0.0))
 
 
-def _some(rows: BlockRows, residual: Array) -> Array:
+def _some(rows: BlockRows, residual: Array, many: int = MANY) -> Array:
     """Some rows: those that miss the most, and others evenly spread."""
     m = len(rows.place)
-    if m <= MANY:
+    if m <= many:
         return np.arange(m)
-    worst = np.argsort(-residual, kind="stable")[: MANY // 2]
-    return np.union1d(worst, np.linspace(0, m - 1, MANY // 2).astype(int))
+    worst = np.argsort(-residual, kind="stable")[: many // 2]
+    return np.union1d(worst, np.linspace(0, m - 1, many // 2).astype(int))
 
 
 def _missed(rows: BlockRows, trial: Trial, least: float) -> str:

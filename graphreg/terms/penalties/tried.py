@@ -38,6 +38,10 @@ def refuse_uneven(name: str, value: Value, k: int) -> None:
         except (ArithmeticError, ValueError):  # far away phi may be too large for its author's arithmetic
             z = near
             phi, other = _floats(value, z, -z)
+    if phi.shape != (len(z),):
+        raise TermError(
+            f"{name}.value of an argument of the shape {z.shape} has the shape {phi.shape}, not {(len(z),)}"
+        )
     known = np.isfinite(phi) & (np.abs(z).max(axis=1) <= 1.0)
     unit = float(np.abs(phi[known]).max(initial=0.0))  # what cancels within phi is rounded relative to this
     off = ~np.isclose(phi, other, rtol=ROUNDING, atol=ROUNDING * unit, equal_nan=True)
