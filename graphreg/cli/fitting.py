@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -73,7 +73,7 @@ def typed(said: str) -> str:
 
 
 @contextmanager
-def said_as_options() -> Iterator[None]:
+def said_as_options() -> Generator[None]:
     """Errors whose remedies are options."""
     try:
         yield

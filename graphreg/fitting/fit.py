@@ -17,7 +17,6 @@ import graphreg as gr
 from ..base import tables
 from ..base.display import Html, Shown, facts, inside, title
 from ..base.escaping import visible
-from ..base.shortcuts import shortcut
 from ..errors import DataError
 from .reading import UsedRows
 
@@ -68,7 +67,7 @@ class Fit(Shown):
     >>> fitted.strength
     0.1
     >>> fitted.scores["mse"].round(2).to_dict()
-    {'this fit': 0.03, 'one model for all': 0.42, 'every node alone': 0.03}
+    {'this fit': 0.03}
     """
 
     problem: gr.Problem = field(repr=False)
@@ -184,7 +183,9 @@ class Fit(Shown):
         --------
         >>> fitted.report(folder / "fit.html")
         """
-        shortcut("Solution.report")(self.solution, file, facts={"fit": [self._title], **self._facts})
+        from ..reporting import report_solution
+
+        report_solution(self.solution, file, facts={"fit": [self._title], **self._facts})
 
     def plot(self, figure: Figure | None = None) -> Figure:
         """The held-out score against the strength, and the graph with its clusters.
@@ -292,7 +293,8 @@ class Fit(Shown):
     def _choice(self) -> str:
         found, count = self.validation, len(self.validation.folds)
         if self.takes_all:
-            return f"none: one model for all predicts better than {len(found.grid.points)} strengths of this graph"
+            better = "predicts better than" if found.rule == "min" else "is within one standard error of the best of"
+            return f"none: one model for all {better} {len(found.grid.points)} strengths of this graph"
         k, best = found.index(found.rule), found.index("min")
         value, score, error = found.grid.points[k][0], found.mean[best], found.standard_error[best]
         points = [point[0] for point in found.grid.points]

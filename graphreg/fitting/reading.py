@@ -217,8 +217,9 @@ def signed(column: Any) -> str:
     import pandas as pd
 
     texts = column.dropna().astype(str)
-    plain = texts.str.replace(rf"[{SIGNS}]|,(?=\d{{3}}\b)", "", regex=True)  # no comma of decimals, as in 12,5
-    if not len(texts) or pd.to_numeric(plain, errors="coerce").isna().any():
+    plain: Any = texts.str.replace(rf"[{SIGNS}]|,(?=\d{{3}}\b)", "", regex=True)  # no comma of decimals, as in 12,5
+    values: Any = pd.to_numeric(plain, errors="coerce")
+    if not len(texts) or values.isna().any():
         return ""
     found = "".join(sign for sign in f"{SIGNS}," if texts.str.contains(sign, regex=False).any())
     return (
@@ -289,7 +290,7 @@ def _of_file(path: Path, repeated: str, weight: Hashable | None) -> tuple[Graph,
     values: Any = pd.Series(1.0, frame.index) if weight is None else pd.to_numeric(frame[weight], errors="coerce")
     bad = frame[ends].isna().any(axis=1) | values.isna()
     if (lines := np.flatnonzero(bad.to_numpy())).size:
-        remedy = "; a node without edges needs no line: leave it out" if frame[ends].isna().any(axis=None) else ""
+        remedy = "; a node without edges needs no line: leave it out" if frame[ends].isna().to_numpy().any() else ""
         raise DataError(f"{path.name} has a missing end, or a weight that is no number, in {_lines(lines, 2)}{remedy}")
     pairs = list(zip(*(as_text(frame[end], True) for end in ends), strict=True))
     again = pd.Series([(min(pair), max(pair)) for pair in pairs]).duplicated().to_numpy()
