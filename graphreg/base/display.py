@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from ..errors import GraphregError
 from .escaping import LONGEST, visible
 from .messages import did_you_mean
 
@@ -119,9 +121,12 @@ SOUGHT = {  # what things are called elsewhere
 
 class Suggesting:
     """Objects of which a wrong attribute is refused with the one that was probably meant, theirs or of what they hold:
-    ``solution.coeff``, ``solution.gap``. It is asked only for names that are not there."""
+    ``solution.coeff``, ``solution.gap``. It is asked only for names that are not there.
+
+    ``_holds`` names properties in which it is looked for, too."""
 
     __slots__ = ()
+    _holds: ClassVar[tuple[str, ...]] = ()
 
     if not TYPE_CHECKING:  # else every name would be one that this knows
 
@@ -130,6 +135,9 @@ class Suggesting:
             if name.startswith("_") or hasattr(kind, name):  # of protocols, and of properties that failed by themselves
                 return object.__getattribute__(self, name)
             held = {each: value for each, value in getattr(self, "__dict__", {}).items() if each[0] != "_"}
+            for each in kind._holds:
+                with suppress(GraphregError):
+                    held[each] = getattr(self, each)
             known, word = [*held, *(each for each in dir(kind) if each[0] != "_")], SOUGHT.get(name, name)
             inner = [f"{each}.{word}" for each, of in held.items() if isinstance(of, Suggesting) and word in dir(of)]
             meant = [word] * (word in known) or inner

@@ -25,10 +25,12 @@ from .program import FILE, SECONDS, choice, gap_option, main
 @click.option("--weights", metavar="COLUMN", help="Weights of the rows.")
 @click.option("--loss", metavar="NAME", help="SquaredLoss, HuberLoss, ...; by default that of the target.")
 @choice("--missing", "error", "drop", "mean", help="What becomes of missing cells.")
+@choice("--ids", "exact", "strip", help="Labels as they stand, or without spaces at their ends.")
 @choice("--repeated", "error", "sum", help="What becomes of edges that stand several times.")
 @click.option("--edge-weight", metavar="COLUMN", help="The weights of EDGES; by default 'weight', where there is one.")
 @choice("--by", "sample", "node", help="Hold out samples of every node, or whole nodes.")
 @click.option("--folds", type=click.IntRange(min=2), default=5)
+@choice("--rule", "min", "1se", help="The best score; or the strongest within one standard error of it.")
 @gap_option
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the folds.")
 @click.option("--seconds", type=SECONDS, help="A budget of time for all of it.")
@@ -56,17 +58,25 @@ def fit(
             "status": found.solution.status,
             "coefficients": found.table().to_dict("index"),
         }
-        to.deliver(found, found.table().reset_index(), document, found.plot, text=found.code() if code else "")
+        to.deliver(
+            found, found.table().reset_index(), document, found.plot, text=found.code() if code else typed(str(found))
+        )
     return exits.of_status(found.solution.status)
+
+
+def typed(said: str) -> str:
+    """Remedies as they are typed here: --missing drop for missing="drop", and what is done to a column in the file."""
+    said = re.sub(r'\b(missing|repeated|ids|loss)="(\w+)"', r"--\1 \2", said)
+    said = re.sub(r" \(pd\.to_datetime.*?\) or days .*?\.dt\.days,", " or days, in the file,", said)
+    said = re.sub(r", e\.g\. frame\[.*?\)\.astype\(float\)", " in the file", said)
+    return said.replace("features=[...]", "--features A,B,...").replace("edge_weight=", "--edge-weight")
 
 
 @contextmanager
 def said_as_options() -> Generator[None]:
-    """Remedies of errors as they are typed here: --missing drop for missing="drop"."""
+    """Errors whose remedies are options."""
     try:
         yield
     except GraphregError as error:
-        typed = re.sub(r'\b(missing|repeated)="(\w+)"', r"--\1 \2", str(error))
-        typed = typed.replace("features=[...]", "--features A,B,...").replace("edge_weight=", "--edge-weight")
-        error.args = (typed,)
+        error.args = (typed(str(error)),)
         raise

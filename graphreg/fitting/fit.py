@@ -45,7 +45,7 @@ class Fit(Shown):
         With the graph that was given, at the best strength. Where one model for all predicts better, the problem that
         was solved is ``pooled.problem``.
     validation : CrossValidation
-        The scores of all strengths; the last is where one model holds for all nodes that the graph joins.
+        The scores of all strengths.
     pooled : CrossValidation, optional
         Of one model for all nodes, where the graph does not join them.
     rows : UsedRows
@@ -58,13 +58,16 @@ class Fit(Shown):
         With all nodes of the table.
     how : (str, str)
         The folds of the cross-validation, and its arguments that are not the usual ones, as code.
+    spans : bool
+        True where the first strength leaves every node alone, and the last holds one model for all nodes that the graph
+        joins: not where the strengths were given.
 
     Examples
     --------
     >>> fitted.strength
     0.1
     >>> fitted.scores["mse"].round(2).to_dict()
-    {'this fit': 0.03, 'one model for all': 0.42, 'every node alone': 0.03}
+    {'this fit': 0.03}
     """
 
     problem: gr.Problem = field(repr=False)
@@ -76,13 +79,17 @@ class Fit(Shown):
     graph: gr.Graph = field(repr=False)
     pooled: CrossValidation | None = field(default=None, repr=False)
     how: tuple[str, str] = field(default=("5", ""), repr=False)
+    spans: bool = field(default=True, repr=False)
+    _holds = ("solution",)
 
     # ---- what was chosen -----------------------------------------------------------------------------------------
     @property
     def takes_all(self) -> bool:
-        """True where one model for all nodes predicts best, and the graph does not join them."""
-        found = self.validation
-        return self.pooled is not None and _cost(self.pooled, 0) < _cost(found, found.index("min"))
+        """True where one model for all nodes predicts best, or by the rule "1se" within one standard error of the best,
+        and the graph does not join them."""
+        found, k = self.validation, self.validation.index("min")
+        slack = found.standard_error[k] if found.rule == "1se" else 0.0
+        return self.pooled is not None and _cost(self.pooled, 0) < _cost(found, k) + slack
 
     @property
     def solution(self) -> gr.Solution:
@@ -96,18 +103,20 @@ class Fit(Shown):
     @property
     def strength(self) -> float:
         """The strength that was chosen; inf where one model for all predicts best."""
-        return math.inf if self.takes_all else self.validation.best["strength"]
+        return math.inf if self.takes_all else self.validation.chosen["strength"]
 
     @cached_property
     def scores(self) -> tables.Table:
-        """The held-out score of this fit and of both ends, with standard errors."""
+        """The held-out score of this fit and of both ends, with standard errors; of an end that none of the strengths
+        reaches there is none."""
         import pandas as pd
 
         found = self.validation
         ends = {
-            THIS: (self.pooled, 0) if self.takes_all else (found, found.index("min")),
-            ALL: (found, self._end(max)) if self.pooled is None else (self.pooled, 0),
-            EACH: (found, self._end(min)),
+            THIS: (self.pooled, 0) if self.takes_all else (found, found.index(found.rule)),
+            **({ALL: (found, self._end(max))} if self.spans else {}),
+            **({} if self.pooled is None else {ALL: (self.pooled, 0)}),
+            **({EACH: (found, self._end(min))} if self.spans else {}),
         }
         values = {name: (each.mean[k], each.standard_error[k]) for name, (each, k) in ends.items() if each is not None}
         frame = pd.DataFrame(values, index=[found.scorer.name, "standard_error"]).T
@@ -167,13 +176,16 @@ class Fit(Shown):
         return self.solution.table()
 
     def report(self, file: str | Path) -> None:
-        """Write the answer as a page that opens offline; see `Solution.report`.
+        """Write the answer as a page that opens offline, see `Solution.report`; at its head stands what ``print`` says:
+        the held-out scores, the strength, what the certificate covers.
 
         Examples
         --------
         >>> fitted.report(folder / "fit.html")
         """
-        self.solution.report(file)
+        from ..reporting import report_solution
+
+        report_solution(self.solution, file, facts={"fit": [self._title], **self._facts})
 
     def plot(self, figure: Figure | None = None) -> Figure:
         """The held-out score against the strength, and the graph with its clusters.
@@ -240,7 +252,7 @@ class Fit(Shown):
                 f"strengths = {_grid(strengths)}",
                 f"found = gr.cross_validate(problem, strengths, {self.how[0]}, "
                 f"scoring={self.validation.scorer.name!r}{self.how[1]})",
-                "solution = found.solution  # certified, at found.best",
+                "solution = found.solution  # certified, at found.chosen",
                 "solution.table(), solution.clusters(), solution.predict(frame)",
             ]
         )
@@ -266,6 +278,7 @@ class Fit(Shown):
         graph = self.graph
         size = f"{len(self.rows.frame):,} rows; a graph of {graph.n_nodes:,} nodes and {graph.n_edges:,} edges"
         held = [f"{name:18} {score:.4g} +- {error:.2g}" for name, score, error in scores.itertuples()]
+        held += [f"{end:18} not known: leave strengths= out" for end in (ALL, EACH) if end not in scores.index]
         gap = f"to a relative gap of {certificate.relative_gap:.1e}; {RESTS}"
         certified = self.solution.status == "certified"
         return {
@@ -280,22 +293,26 @@ class Fit(Shown):
     def _choice(self) -> str:
         found, count = self.validation, len(self.validation.folds)
         if self.takes_all:
-            return f"none: one model for all predicts better than {len(found.grid.points)} strengths of this graph"
-        k = found.index("min")
-        value, score, error = found.grid.points[k][0], found.mean[k], found.standard_error[k]
+            better = "predicts better than" if found.rule == "min" else "is within one standard error of the best of"
+            return f"none: one model for all {better} {len(found.grid.points)} strengths of this graph"
+        k, best = found.index(found.rule), found.index("min")
+        value, score, error = found.grid.points[k][0], found.mean[best], found.standard_error[best]
         points = [point[0] for point in found.grid.points]
         where = ""
-        if value == max(points):
+        if self.spans and value == max(points):
             where = "; at the upper end: one model for all that the graph joins"
-        elif value == min(points):
+        elif self.spans and value == min(points):
             where = "; at the lower end: every node alone"
+        elif len(points) > 1 and value in (min(points), max(points)):
+            where = f"; at the {'lower' if value == min(points) else 'upper'} end of those that were given"
         near = [
             p
             for p, s, usable in zip(points, found.mean, found.usable, strict=True)
             if usable and abs(s - score) <= error
         ]
         tied = f"; within one standard error: {min(near):.3g} to {max(near):.3g}" if len(near) > 1 else ""
-        return f"{value:.4g}, the best of {len(points)} by {count} folds{where}{tied}"
+        which = "best" if found.rule == "min" else "strongest within one standard error of the best"
+        return f"{value:.4g}, the {which} of {len(points)} by {count} folds{where}{tied}"
 
     def __repr__(self) -> str:
         return f"<Fit of {self.rows.target!r}: {self.loss}, strength {self.strength:.4g}, {self.solution.status}>"

@@ -17,9 +17,11 @@ from ..inputs import Graph, as_narwhals, is_frame, is_missing, names_of, plain_l
 if TYPE_CHECKING:
     import pandas as pd
 
-RULES, IDS, REPEATED = ("error", "drop", "mean"), ("exact", "text"), ("error", "sum")
+RULES, IDS, REPEATED = ("error", "drop", "mean"), ("exact", "text", "strip"), ("error", "sum")
 LEVELS = 30  # of a column of text: with more it is rather a name of each row
 MOST = 12  # complaints that are listed; the others are counted
+NAMED = 10  # labels that a sentence names
+SIGNS = "$€£¥%"  # that stand with numbers and make them text
 NUMERIC = 0.5  # share of the cells of a column of text that are numbers: then the others are mistakes
 
 
@@ -37,8 +39,8 @@ class UsedRows(Brief):
         The features.
     fill : dict
         What a missing cell of a feature becomes, under the rule "mean".
-    text_ids : bool
-        Whether nodes are compared as text.
+    ids : str
+        How nodes are compared: "exact", as "text", or as text without spaces at its ends, "strip".
     classes : tuple
         The two values of a target of text, of which the second is coded as 1; empty otherwise.
     remarks : tuple of str
@@ -52,13 +54,13 @@ class UsedRows(Brief):
     numbers: tuple[Hashable, ...]
     categories: tuple[Hashable, ...]
     fill: dict[Hashable, Any]
-    text_ids: bool
+    ids: str
     remarks: tuple[str, ...]
     classes: tuple[Any, ...] = ()
 
     def rows_like(self, frame: Any) -> pd.DataFrame:
         """Other rows with these columns, filled by the same rule; the target is not needed."""
-        rows = opened(frame, self.node, self.text_ids)[0]
+        rows = opened(frame, self.node, self.ids)[0]
         return rows.fillna({name: value for name, value in self.fill.items() if name in rows})
 
 
@@ -72,10 +74,10 @@ class Columns:
     weights: Hashable | None
 
 
-def read(table: Any, named: Columns, missing: str, text_ids: bool) -> UsedRows:
+def read(table: Any, named: Columns, missing: str, ids: str) -> UsedRows:
     """The usable rows of a file or a frame; `DataError` with all complaints at once where there are any."""
     node, target, weights = named.node, named.target, named.weights
-    frame, name, first = opened(table, node, text_ids)
+    frame, name, first = opened(table, node, ids)
     asked = [node, target, *([] if weights is None else [weights])]
     others = [c for c in frame.columns if c not in asked]
     chosen = others if named.features is None else list(names_of(named.features))
@@ -95,7 +97,7 @@ def read(table: Any, named: Columns, missing: str, text_ids: bool) -> UsedRows:
             (numbers if kind == "number" else categories).append(c)
     if weights is not None:
         complaints += _kind(frame, weights, first)[0]
-    used = UsedRows(frame, node, target, weights, tuple(numbers), tuple(categories), {}, text_ids, tuple(remarks))
+    used = UsedRows(frame, node, target, weights, tuple(numbers), tuple(categories), {}, ids, tuple(remarks))
     used = _without_gaps(replace(used, frame=frame[[*asked, *numbers, *categories]]), missing, first, complaints)
     if complaints:
         more = [f"... and {len(complaints) - MOST} more"] if len(complaints) > MOST else []
@@ -139,7 +141,7 @@ def _without_gaps(table: UsedRows, rule: str, first: int, complaints: list[str])
     return replace(table, frame=frame, fill=fill, remarks=tuple(remarks))
 
 
-def opened(table: Any, node: Hashable, text_ids: bool) -> tuple[pd.DataFrame, str, int]:
+def opened(table: Any, node: Hashable, ids: str) -> tuple[pd.DataFrame, str, int]:
     """A frame of pandas, its name, and the line of its first row (0 where rows are counted, which have no lines). Nodes
     of a file are text; those of a frame where that is asked for."""
     import pandas as pd
@@ -153,21 +155,25 @@ def opened(table: Any, node: Hashable, text_ids: bool) -> tuple[pd.DataFrame, st
         try:
             if path.suffix in (".parquet", ".pq"):
                 frame = pd.read_parquet(path)
-                return frame.assign(**({str(node): as_text(frame[node])} if node in frame else {})), path.name, 2
-            frame = pd.read_csv(path, sep=separator, encoding="utf-8-sig", dtype=kinds, skip_blank_lines=False)
+            else:
+                frame = pd.read_csv(path, sep=separator, encoding="utf-8-sig", dtype=kinds, skip_blank_lines=False)
         except (ValueError, ImportError) as error:
             raise DataError(f"{path.name} cannot be read: {error}") from error
-        return frame, path.name, 2
+        return _with_text(frame, node, "text" if ids == "exact" else ids), path.name, 2
     found = as_narwhals(table, "DataFrame")
     if found is None:
         raise DataError(
             f"a table is a frame of pandas, polars or pyarrow, or the path of a file, got {type(table).__name__}"
         )
     frame = table if is_frame(table) else found.to_pandas()
-    frame = frame.reset_index(drop=True)
-    if text_ids and node in frame.columns:
-        frame = frame.assign(**{str(node): as_text(frame[node])})
-    return frame, "the table", 0
+    return _with_text(frame.reset_index(drop=True), node, ids), "the table", 0
+
+
+def _with_text(frame: pd.DataFrame, node: Hashable, ids: str) -> pd.DataFrame:
+    """The frame with the labels of its nodes as text, unless they are taken as they are."""
+    if ids == "exact" or node not in frame.columns:
+        return frame
+    return frame.assign(**{str(node): as_text(frame[node], ids == "strip")})
 
 
 def _kind(frame: Any, name: Hashable, first: int) -> tuple[list[str], str]:
@@ -195,6 +201,8 @@ def _kind(frame: Any, name: Hashable, first: int) -> tuple[list[str], str]:
         cells = ", ".join(repr(cell) for cell in dict.fromkeys(column.iloc[wrong[:3]]))
         said = [f"{name!r} holds numbers, but {_lines(wrong, first)} {cells}"] if wrong.size else []
         return said, "constant" if values.nunique() < 2 else "number"
+    if not isinstance(column.dtype, pd.CategoricalDtype) and (said := signed(column)):
+        return [f"{name!r} holds {said}"], ""
     count = column.nunique()
     if count > max(LEVELS, len(frame) / 10) or count > max(2, len(frame) / 2):
         return [
@@ -202,6 +210,22 @@ def _kind(frame: Any, name: Hashable, first: int) -> tuple[list[str], str]:
             "of each row: leave the column out, with features=[...]"
         ], ""
     return [], "constant" if count < 2 else "category"
+
+
+def signed(column: Any) -> str:
+    """What is to be said of text that is numbers with signs, as '$282,600' or '93.4%'; empty where it is not."""
+    import pandas as pd
+
+    texts = column.dropna().astype(str)
+    plain: Any = texts.str.replace(rf"[{SIGNS}]|,(?=\d{{3}}\b)", "", regex=True)  # no comma of decimals, as in 12,5
+    values: Any = pd.to_numeric(plain, errors="coerce")
+    if not len(texts) or values.isna().any():
+        return ""
+    found = "".join(sign for sign in f"{SIGNS}," if texts.str.contains(sign, regex=False).any())
+    return (
+        f"numbers with signs ({texts.iloc[0]!r}, ...): strip them, e.g. "
+        f"frame[{column.name!r}].str.replace('[{found}]', '', regex=True).astype(float)"
+    )
 
 
 def _is_dates(column: Any) -> bool:
@@ -214,19 +238,25 @@ def _lines(rows: Iterable[int], first: int) -> str:
     """Where rows are: lines of a file, whose first one has the names, or rows counted from 0."""
     places = [int(row) + first for row in rows]
     what = "line" if first else "row"
-    listed = ", ".join(map(str, places[:4])) + (f" and {len(places) - 4:,} more" if len(places) > 4 else "")
-    return f"{what}{'s' * (len(places) > 1)} {listed}"
+    return f"{what}{'s' * (len(places) > 1)} {listed(places, 4)}"
 
 
-def as_text(labels: Iterable[Any]) -> list[Any]:
-    """Labels as text, 101.0 as "101"; those that are missing as they are."""
+def listed(things: Sequence[object], most: int = NAMED) -> str:
+    """The first of them, and how many more there are."""
+    more = f" and {len(things) - most:,} more" if len(things) > most else ""
+    return ", ".join(map(str, things[:most])) + more
+
+
+def as_text(labels: Iterable[Any], strip: bool) -> list[Any]:
+    """Labels as text, 101.0 as "101", without spaces at their ends where that is asked for; those that are missing as
+    they are."""
     plain = [plain_label(label) for label in labels]
     whole = [int(x) if isinstance(x, float) and x.is_integer() else x for x in plain]
-    return [x if is_missing(x) else str(x).strip() for x in whole]
+    return [x if is_missing(x) else str(x).strip() if strip else str(x) for x in whole]
 
 
 # ---- the graph -------------------------------------------------------------------------------------------------------
-def graph_of(given: Any, text_ids: bool, repeated: str, weight: Hashable | None) -> tuple[Graph, list[str]]:
+def graph_of(given: Any, ids: str, repeated: str, weight: Hashable | None) -> tuple[Graph, list[str]]:
     """The graph of a file of edges, or of whatever `Graph.of` takes; and what is to be said of it."""
     if isinstance(given, (str, Path)):
         return _of_file(Path(given), repeated, weight)
@@ -235,13 +265,19 @@ def graph_of(given: Any, text_ids: bool, repeated: str, weight: Hashable | None)
     graph = (
         Graph.from_edges(given, repeated="sum") if repeated == "sum" and isinstance(given, list) else Graph.of(given)
     )
-    return Graph(tuple(as_text(graph.labels)), graph.tail, graph.head, graph.weight) if text_ids else graph, []
+    if ids == "exact":
+        return graph, []
+    labels = as_text(graph.labels, ids == "strip")
+    if ids == "text":
+        return Graph(tuple(labels), graph.tail, graph.head, graph.weight), []
+    pairs = [(labels[i], labels[j]) for i, j in zip(graph.tail.tolist(), graph.head.tolist(), strict=True)]
+    return Graph.from_edges(pairs, graph.weight, dict.fromkeys(labels), repeated), []
 
 
 def _of_file(path: Path, repeated: str, weight: Hashable | None) -> tuple[Graph, list[str]]:
     import pandas as pd
 
-    frame = opened(path, None, False)[0]
+    frame = opened(path, None, "exact")[0]
     ends = list(frame.columns[:2])
     if weight is None and "weight" in frame.columns[2:]:
         weight = "weight"
@@ -254,8 +290,9 @@ def _of_file(path: Path, repeated: str, weight: Hashable | None) -> tuple[Graph,
     values: Any = pd.Series(1.0, frame.index) if weight is None else pd.to_numeric(frame[weight], errors="coerce")
     bad = frame[ends].isna().any(axis=1) | values.isna()
     if (lines := np.flatnonzero(bad.to_numpy())).size:
-        raise DataError(f"{path.name} has a missing end, or a weight that is no number, in {_lines(lines, 2)}")
-    pairs = list(zip(*(as_text(frame[end]) for end in ends), strict=True))
+        remedy = "; a node without edges needs no line: leave it out" if frame[ends].isna().to_numpy().any() else ""
+        raise DataError(f"{path.name} has a missing end, or a weight that is no number, in {_lines(lines, 2)}{remedy}")
+    pairs = list(zip(*(as_text(frame[end], True) for end in ends), strict=True))
     again = pd.Series([(min(pair), max(pair)) for pair in pairs]).duplicated().to_numpy()
     if repeated == "error" and again.any():
         lines = _lines(np.flatnonzero(again), 2)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,15 @@ from ..base.messages import near
 from ..catalogue import named
 from ..errors import DataError, GraphError, TermError
 from .fit import Fit
-from .reading import IDS, REPEATED, RULES, Columns, UsedRows, coded, graph_of, read
+from .reading import IDS, REPEATED, RULES, Columns, UsedRows, coded, graph_of, listed, read, signed
 
 STRENGTHS = 20  # of the grid, down over three decades
 ALONE = 1e-6  # times the strength at which all nodes agree: each node is alone, but for those without rows
 BEYOND = 1.5  # times that strength: so far beyond that nodes agree to the last digit
 RIDGE = 1e-3  # on slopes of standardised features: rows of a node may be fewer than columns
 COUNTS = 10  # a target of whole numbers that begins below is one of counts
+SPACES = 'ids="strip" takes such spaces off'
+CASE = "labels that differ in upper and lower case are to be written alike, in the table or in the graph"
 SCORES = {"SquaredLoss": "mse", "LogisticLoss": "log_loss", "MultinomialLoss": "log_loss", "PoissonLoss": "deviance"}
 
 
@@ -55,6 +58,7 @@ def fit(  # noqa: PLR0913
     edge_weight: Hashable | None = None,
     by: str = "sample",
     folds: Any = 5,
+    rule: str = "min",
     gap: float = 1e-6,
     seed: int = 0,
     seconds: float | None = None,
@@ -93,14 +97,15 @@ def fit(  # noqa: PLR0913
         On the difference along an edge; `L2` by default, under which neighbours may become equal.
     strengths : sequence of float, optional
         Those among which one is chosen; by default 20 down over three decades from where all nodes agree, and one that
-        leaves every node alone.
+        leaves every node alone. Only then are both ends among them, and their scores are known.
     missing : {"error", "drop", "mean"}
         What becomes of missing values (empty cells): an error with all of them; their rows are left out; or features
         get the mean of their column (the commonest value, of a category), and rows without target, node or weight are
         left out.
-    ids : {"exact", "text"}
-        Whether the nodes of table and graph are compared as they are, or as text (101 is then "101"). Those of files
-        are text.
+    ids : {"exact", "text", "strip"}
+        Whether the nodes of table and graph are compared as they are, as text (101 is then "101"), or as text without
+        the spaces at its ends. Those of files are text. Labels that differ by such spaces, or by upper and lower case
+        only, are refused.
     repeated : {"error", "sum"}
         What becomes of an edge that stands several times.
     edge_weight : column name, optional
@@ -109,6 +114,8 @@ def fit(  # noqa: PLR0913
         Whether samples or whole nodes are held out; see `cross_validate`.
     folds : int, sequence or splitter
         As in `cross_validate`; a column of times for instance, by position: ``folds=frame["year"]``.
+    rule : {"min", "1se"}
+        Whether the strength with the best score is taken, or the strongest within one standard error of it.
     gap, seed, seconds, memory, jobs, progress
         As in `cross_validate`.
 
@@ -132,25 +139,26 @@ def fit(  # noqa: PLR0913
     """
     for value, name, known in ((missing, "missing", RULES), (ids, "ids", IDS), (repeated, "repeated", REPEATED)):
         checks.one_of(*known)(value, name)
-    text_ids = ids == "text" or isinstance(table, (str, Path)) or isinstance(graph, (str, Path))
-    rows = read(table, Columns(node, target, features, weights), missing, text_ids)
+    if ids == "exact" and (isinstance(table, (str, Path)) or isinstance(graph, (str, Path))):
+        ids = "text"
+    rows = read(table, Columns(node, target, features, weights), missing, ids)
     rows = coded(rows) if loss is None else rows
-    whole, remarks = _joined(rows, *graph_of(graph, text_ids, repeated, edge_weight))
+    whole, remarks = _joined(rows, *graph_of(graph, ids, repeated, edge_weight))
     family = _family(rows, loss)
     problem = _problem(rows, family, whole, gr.L2() if penalty is None else penalty)
-    how: dict[str, Any] = {"scoring": SCORES.get(family.name, "loss"), "by": by, "seed": seed}
+    how: dict[str, Any] = {"scoring": SCORES.get(family.name, "loss"), "by": by, "rule": rule, "seed": seed}
     how |= {"gap": gap, "memory": memory, "jobs": jobs, "progress": progress}
     with allowing(memory, seconds):
         found = gr.cross_validate(problem, _strengths(problem) if strengths is None else list(strengths), folds, **how)
         pooled = _pooled(rows, family, whole, folds, how)
     found.assign()
-    said, code = (*rows.remarks, *remarks), _written(folds, by, seed)
-    return Fit(problem, found, rows, family.name, family.why, said, whole, pooled, code)
+    said, code = (*rows.remarks, *remarks), _written(folds, by, rule, seed)
+    return Fit(problem, found, rows, family.name, family.why, said, whole, pooled, code, strengths is None)
 
 
-def _written(folds: Any, by: str, seed: int) -> tuple[str, str]:
+def _written(folds: Any, by: str, rule: str, seed: int) -> tuple[str, str]:
     """The folds as code, and the arguments that are not the usual ones."""
-    others = f", by={by!r}" * (by != "sample") + f", seed={seed!r}" * (seed != 0)
+    others = f", by={by!r}" * (by != "sample") + f", rule={rule!r}" * (rule != "min") + f", seed={seed!r}" * (seed != 0)
     return repr(folds) if isinstance(folds, int) else "folds", others
 
 
@@ -197,25 +205,51 @@ def _data(rows: UsedRows) -> gr.NodeData:
 def _joined(rows: UsedRows, graph: gr.Graph, said: Sequence[str]) -> tuple[gr.Graph, list[str]]:
     """The graph with the nodes of the table that it lacks; and what was said of it, with what is to be said of these,
     and of those without rows."""
-    seen = list(dict.fromkeys(rows.frame[rows.node].tolist()))
+    seen = dict.fromkeys(rows.frame[rows.node].tolist())
+    _refuse_look_alikes(seen, graph)
     lacking = [label for label in seen if label not in graph.index]
     if len(lacking) == len(seen):
-        kinds = f"{type(seen[0]).__name__} ({seen[0]!r}) and {type(graph.labels[0]).__name__} ({graph.labels[0]!r})"
+        first = next(iter(seen))
+        kinds = f"{type(first).__name__} ({first!r}) and {type(graph.labels[0]).__name__} ({graph.labels[0]!r})"
         alike = {str(label) for label in seen} & {str(label) for label in graph.labels}
-        remedy = 'ids="text" compares them as text' if alike else near(str(seen[0]), list(map(str, graph.labels)))
+        remedy = 'ids="text" compares them as text' if alike else near(str(first), list(map(str, graph.labels)))
         raise GraphError(f"no node of the table is in the graph: their labels are {kinds}; {remedy}")
     if not graph.n_edges:
         raise GraphError("the graph has no edges, so that nothing ties its nodes to each other; add edges")
     remarks = [*said]
     if lacking:
-        few = ", ".join(map(repr, lacking[:4])) + (", ..." if len(lacking) > 4 else "")
         s = "s" * (len(lacking) > 1)
+        few = listed([repr(label) for label in lacking])
         remarks.append(f"{len(lacking):,} node{s} of the table not in the graph, fitted alone: {few}")
         graph = gr.Graph((*graph.labels, *lacking), graph.tail, graph.head, graph.weight)
-    empty = len(graph.labels) - len(seen)
-    if empty:
-        remarks.append(f"{empty:,} of {len(graph.labels):,} nodes have no rows, and follow their neighbours")
+    if empty := [repr(label) for label in graph.labels if label not in seen]:
+        none = f"{len(empty):,} of {len(graph.labels):,} nodes have no rows, and follow their neighbours"
+        remarks.append(f"{none}: {listed(empty)}")
     return graph, remarks
+
+
+def _refuse_look_alikes(seen: Iterable[Hashable], graph: gr.Graph) -> None:
+    """`GraphError` where only spaces at the ends, or upper and lower case, keep labels from being one. Where the graph
+    has all of them by itself they are meant, unless it is for spaces and some have no rows."""
+    groups, rows = defaultdict[str, list[str]](list), set(seen)
+    for label in dict.fromkeys((*graph.labels, *seen)):
+        if isinstance(label, str):
+            groups[label.strip().casefold()].append(label)
+    found, remedies = list[str](), set[str]()
+    for group in (group for group in groups.values() if len(group) > 1):
+        bare = {label.strip() for label in group}
+        if group[-1] in graph.index and (len(bare) == len(group) or rows.issuperset(group)):
+            continue
+        known, new = [x for x in group if x in graph.index], [x for x in group if x not in graph.index]
+        sides = ((new, "the table"), (known, "the graph"))
+        found.append(" beside ".join(f"{' and '.join(map(repr, side))} of {name}" for side, name in sides if side))
+        remedies |= {SPACES} if len(bare) < len(group) else set()
+        remedies |= {CASE} if len(bare) > 1 else set()
+    if found:
+        raise GraphError(
+            "labels differ by spaces at their ends, or by upper and lower case, only: "
+            f"{listed(found)}; {', and '.join(sorted(remedies))}"
+        )
 
 
 def _family(rows: UsedRows, asked: Any) -> Family:
@@ -235,7 +269,8 @@ def _of_target(rows: UsedRows) -> Family:
         return _of("LogisticLoss", f"since {name} has two values")
     if y.dtype.kind not in "biuf":
         if count > len(y) / 3:
-            raise DataError(f"the target {name} is text with {count:,} values; name one of numbers, or of classes")
+            said = signed(y) or f"text with {count:,} values; name one of numbers, or of classes"
+            raise DataError(f"the target {name} is {said}")
         return _of("MultinomialLoss", f"since {name} has {count} classes")
     values = y.to_numpy(float)
     whole = (values == np.rint(values)).all() and 0 <= values.min() < COUNTS

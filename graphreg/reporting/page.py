@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ class Words:
     answer: Sequence[str]
     assumed: Sequence[str]
     left_open: Sequence[str]
+    facts: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
 
 
 def page(words: Words, formulas: str, data: str) -> bytes:
@@ -41,6 +42,7 @@ def page(words: Words, formulas: str, data: str) -> bytes:
         "version": html.escape(__version__),
         "title": _text(words.title),
         "subject": _text(words.subject),
+        "facts": _rows(words.facts),
         "answer": "".join(f"<p>{_text(each)}</p>" for each in words.answer),
         "assumed": _items(words.assumed),
         "open": _items(words.left_open),
@@ -65,6 +67,14 @@ def _text(words: str) -> str:
 def _items(sentences: Sequence[str]) -> str:
     """The items of a list."""
     return "".join(f"<li>{_text(each)}</li>" for each in sentences)
+
+
+def _rows(facts: Mapping[str, Sequence[str]]) -> str:
+    """The rows of a table of what is known, by name; no table where there is none."""
+    rows = (
+        f"<tr><th>{_text(name)}</th><td>{'<br>'.join(map(_text, lines))}</td></tr>" for name, lines in facts.items()
+    )
+    return f'<table class="facts">{"".join(rows)}</table>' if facts else ""
 
 
 def check_place(path: Any) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -45,8 +45,9 @@ def report_solution(
     positions: Any = None,
     outlines: Any = None,
     comparison: Comparison | None = None,
+    facts: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
-    """Write the report of an answer, see `Solution.report`."""
+    """Write the report of an answer, see `Solution.report`; ``facts``, lines by name, stand at its head."""
     (checks.instance(Comparison, "a Comparison, as gr.compare gives it") | None)(comparison, "comparison")
     place = check_place(file)
     _check_point(solution)
@@ -69,7 +70,8 @@ def report_solution(
         title = f"{solution.method} on {count(form.n, 'node')}: {solution.status}"
         left_open = sentences.left_open(False, kind == "round")
         said = sentences.certificate(solution), sentences.assumed(solution), left_open
-        write(place, page(Words(title, sentences.subject(form), *said), formulas(form), picture.script_json(data)))
+        words = Words(title, sentences.subject(form), *said, facts or {})
+        write(place, page(words, formulas(form), picture.script_json(data)))
 
 
 def report_path(path: Path, file: str | os.PathLike[str], positions: Any = None, outlines: Any = None) -> None:

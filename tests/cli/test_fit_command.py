@@ -56,6 +56,36 @@ def test_errors_speak_of_options(folder, options, said):
     assert said in done.output
 
 
+def test_columns_are_mended_in_the_file(folder):
+    rows = pd.read_csv("visits.csv").assign(cost=[f"${k},000" for k in range(1, 41)])
+    rows.assign(seen=pd.date_range("2024-03-01", periods=40).astype(str)).to_csv("visits.csv", index=False)
+    done = run("fit", "visits.csv", "edges.csv", *ASKED)
+    assert "'cost' holds numbers with signs ('$1,000', ...): strip them in the file\n" in done.output
+    assert "code them first, as months or days, in the file, or leave the column out" in done.output
+    assert "frame[" not in done.output
+
+
+@pytest.mark.filterwarnings("default:'1se' takes:graphreg.errors.MethodWarning")
+def test_labels_with_spaces_are_refused_and_taken_on_demand(folder):
+    text = (folder / "visits.csv").read_text()
+    (folder / "visits.csv").write_text(text.replace("St. A,", "St. A ,", 3))
+    asked = ("fit", "visits.csv", "edges.csv", *ASKED, "--missing", "drop")
+    done = run(*asked)
+    assert done.exit_code != 0
+    assert "'St. A ' of the table beside 'St. A' of the graph; --ids strip takes" in done.output
+    done = run(*asked, "--ids", "strip", "--rule", "1se")
+    assert done.exit_code == 0, done.output
+    assert "at 5 nodes" in done.output
+    assert "one model for all is within one standard error of the best of 21 strengths" in " ".join(done.output.split())
+    assert "1 node of the table not in the graph, fitted alone: 'St. E'" in done.output
+
+
+def test_what_is_printed_speaks_of_options(folder):
+    (folder / "edges.csv").write_text("a,b,km\nSt. A,St. B,1\nSt. B,St. C,1\n")
+    done = run("fit", "visits.csv", "edges.csv", *ASKED, "--missing", "drop")
+    assert "edges.csv: 'km' not used; --edge-weight takes" in done.output
+
+
 def test_edges_that_repeat_are_named_by_their_lines(folder):
     with open("edges.csv", "a") as file:
         file.write("St. C,St. B\n")

@@ -88,7 +88,14 @@ def test_pictures_and_pages(fitted, tmp_path):
     figure = fitted.plot()
     assert figure.axes[0].get_title() == "3-fold cross-validation"
     fitted.report(tmp_path / "fit.html")
-    assert (tmp_path / "fit.html").stat().st_size > 10_000
+    page = (tmp_path / "fit.html").read_text()
+    assert len(page) > 10_000
+    for name, score, error in fitted.scores.itertuples():
+        assert f"{name:18} {score:.4g} +- {error:.2g}" in page
+    assert f"{fitted.strength:.4g}, the best of 21 by 3 folds" in page
+    assert "it says nothing of the units" in page
+    fitted.solution.report(tmp_path / "answer.html")
+    assert "held-out" not in (tmp_path / "answer.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -153,9 +160,45 @@ def test_nodes_without_rows_follow_their_neighbours_or_are_refused():
     assert found.predict(new).tolist() == pytest.approx(found.predict(frame[:2].assign(node="n7")).tolist())
     with pytest.raises(DataError, match="nothing was fitted at the node 'island'"):
         found.predict(frame[:2].assign(node="island"))
-    assert "2 of 10 nodes have no rows" in str(found)
+    assert "2 of 10 nodes have no rows, and follow their neighbours: 'beyond', 'island'" in " ".join(str(found).split())
     with pytest.raises(DataError, match="'mars', which is not a node"):
         found.predict(frame[:2].assign(node="mars"))
+
+
+def test_ends_are_said_only_where_they_are_known(fitted):
+    """Strengths of one's own reach neither end, so that no score and no sentence may say that they do."""
+    strengths = [float(fitted.strength), 1.01 * fitted.strength]
+    for given in (strengths[:1], strengths):
+        found = gr.fit(incomes(), PATH, target="y", node="node", folds=3, strengths=given)
+        assert list(found.scores.index) == ["this fit"]
+        said = " ".join(str(found).split())
+        assert "one model for all not known: leave strengths= out every node alone not known" in said
+        assert "one model for all that the graph joins" not in said
+        assert "at the lower end: every node alone" not in said
+        assert ("of those that were given" in said) == (len(given) > 1)
+
+
+def test_the_strongest_within_one_standard_error_on_demand(fitted):
+    strongest = fitted.validation.one_se["strength"]
+    given = [fitted.strength, strongest, 1e3 * strongest]
+    found = gr.fit(incomes(), PATH, target="y", node="node", folds=3, rule="1se", strengths=given)
+    assert found.strength == strongest > fitted.strength
+    assert found.scores["mse"]["this fit"] == pytest.approx(
+        fitted.validation.mean[fitted.validation.index("1se")], rel=1e-3
+    )
+    assert "the strongest within one standard error of the best of 3" in " ".join(str(found).split())
+    names = {"frame": found.rows.frame, "graph": found.graph}
+    exec(found.code(), names)
+    assert names["solution"].objective == found.solution.objective
+    frame = incomes(n=6, change=0.0)
+    apart = gr.fit(frame, nx.path_graph(NODES[:4]), target="y", node="node", folds=3, rule="1se", strengths=[1e4])
+    assert apart.takes_all
+
+
+@pytest.mark.parametrize("name", ["clusters", "coef", "certificate"])
+def test_names_of_the_answer_are_found(fitted, name):
+    with pytest.raises(AttributeError, match=f"did you mean 'solution.{name}'"):
+        getattr(fitted, name)
 
 
 def test_labels_of_other_types_are_matched_on_demand():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -121,7 +123,7 @@ def test_files_of_edges(frame, tmp_path):
     with pytest.raises(DataError, match="this graph has its weights"):
         gr.fit(table, [("101", "102")], edge_weight="km", **HOW)
     path.write_text("a,b,weight\n101,102,2\n102,,1\n102,103,far\n")
-    with pytest.raises(DataError, match="in lines 3, 4"):
+    with pytest.raises(DataError, match="in lines 3, 4; a node without edges needs no line: leave it out"):
         gr.fit(table, path, **HOW)
     with pytest.raises(DataError, match="there is no file"):
         gr.fit(table, tmp_path / "none.csv", **HOW)
@@ -134,3 +136,87 @@ def test_nothing_to_learn(frame):
         gr.fit(frame.assign(age=np.nan, y=np.nan), [(101, 102)], features=["own"], missing="drop", **HOW)
     with pytest.raises(DataError, match="a table is a frame"):
         gr.fit([1, 2], [(101, 102)], **HOW)
+
+
+NAMED = [f"Region {x}" for x in "ABCDEFGHIJKLM"]
+
+
+def labelled(*changed):
+    """Rows at thirteen regions, of which those given are written otherwise in the second half of theirs."""
+    rows = pd.DataFrame({"region": np.repeat(NAMED, 4), "y": np.arange(52.0) % 7})
+    for label in changed:
+        rows.loc[np.flatnonzero(rows["region"].str.lower() == label.strip().lower())[2:], "region"] = label
+    return rows
+
+
+def chain(*labels):
+    return list(pairwise(labels))
+
+
+@pytest.mark.parametrize("as_file", [False, True])
+def test_labels_that_differ_by_spaces_only_are_refused_and_taken_on_demand(tmp_path, as_file):
+    rows, edges = labelled("Region B ", " Region C"), chain(*NAMED)
+    table = write(rows, tmp_path) if as_file else rows
+    with pytest.raises(GraphError) as caught:
+        gr.fit(table, edges, **HOW)
+    said = str(caught.value)
+    assert "'Region B ' of the table beside 'Region B' of the graph, ' Region C' of the table beside" in said
+    assert said.endswith('; ids="strip" takes such spaces off')
+    found = gr.fit(table, edges, ids="strip", **HOW)
+    assert found.graph.labels == tuple(NAMED)
+    plain = gr.fit(labelled(), edges, **HOW)
+    np.testing.assert_array_equal(found.solution.coef, plain.solution.coef)
+    np.testing.assert_array_equal(found.predict(rows), plain.predict(labelled()))
+    with pytest.raises(GraphError, match="'Region B ' of the table"):
+        gr.fit(rows, edges, ids="text", **HOW)
+
+
+def test_the_graph_is_stripped_too_and_edges_that_become_one_are_as_repeated_says():
+    edges = [*chain(*NAMED), ("Region A", "Region B ")]
+    with pytest.raises(GraphError, match=r"'Region B' and 'Region B ' of the graph; ids=\"strip\""):
+        gr.fit(labelled(), edges, **HOW)
+    with pytest.raises(GraphError, match="'Region A'"):
+        gr.fit(labelled(), edges, ids="strip", **HOW)
+    found = gr.fit(labelled(), edges, ids="strip", repeated="sum", **HOW)
+    assert found.graph.weight.tolist() == [2.0, *[1.0] * 11]
+
+
+def test_upper_and_lower_case_is_asked_for_and_never_folded():
+    for ids in ("exact", "strip"):
+        with pytest.raises(
+            GraphError, match="'region b' of the table beside 'Region B' of the graph; labels that differ"
+        ):
+            gr.fit(labelled("region b"), chain(*NAMED), ids=ids, **HOW)
+    with pytest.raises(GraphError, match=r"^labels .*'Region M' and 'region m' of the table; labels that"):
+        gr.fit(labelled("region m"), chain(*NAMED[:-1]), **HOW)
+    meant = gr.fit(labelled("region b"), chain("region b", *NAMED), **HOW)  # the graph has both
+    assert meant.graph.n_nodes == 14
+    every = [label.lower() for label in NAMED]
+    with pytest.raises(GraphError, match=r"'region j' of the table beside 'Region J' of the graph and 3 more;"):
+        gr.fit(labelled().assign(region=np.repeat(every, 4)), chain(*NAMED), **HOW)
+
+
+def test_nodes_that_one_side_lacks_are_named():
+    lacking = " ".join(gr.fit(labelled(), chain("Region A", "beyond"), **HOW).remarks)
+    assert "12 nodes of the table not in the graph, fitted alone: 'Region B', 'Region C'" in lacking
+    assert "'Region K' and 2 more 1 of 14 nodes have no rows, and follow their neighbours: 'beyond'" in lacking
+
+
+def test_numbers_with_signs_are_called_that(frame):
+    k = np.arange(24)
+    signs = frame.assign(
+        price=[f"${282_600 + each:,}" for each in k],
+        share=[f"{each / 2}%" for each in k],
+        euro=[f"{each},5" for each in k],
+    )
+    with pytest.raises(DataError) as caught:
+        gr.fit(signs, [(101, 102), (102, 103)], **HOW)
+    price, share, euro = str(caught.value).splitlines()[1:]
+    assert "'price' holds numbers with signs ('$282,600', ...): strip them, e.g. frame['price'].str.replace(" in price
+    assert "'[%]'" in share
+    assert "looks like a name of each row" in euro  # a comma of decimals is no sign
+    names = {"frame": signs}
+    exec("done = " + price.partition("e.g. ")[2], names)
+    assert names["done"].tolist() == (282_600.0 + k).tolist()
+    with pytest.raises(DataError, match="the target 'y' is numbers with signs"):
+        gr.fit(frame.assign(y=signs["share"]), [(101, 102), (102, 103)], **HOW)

@@ -60,6 +60,12 @@ class Ditto(AbstractAveraging):
         Of w, as for `FedAvg`; clients that are away move neither model.
 
     A round sends what `FedAvg` sends: personal models stay where they are. ``solution.gathered["model"]`` is w, (d,).
+
+    Examples
+    --------
+    >>> run = problem.solve(gr.Ditto(lam=0.5), gap=1e-6)  # personal models near one for all: another problem
+    >>> run.own.holds(1e-6), run.coef.shape == (problem.form.n, problem.form.d)
+    (True, True)
     """
 
     aim = "each node's own fit, pulled to the model that its server ended with"

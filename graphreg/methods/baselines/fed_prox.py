@@ -39,6 +39,12 @@ class FedProx(AbstractAveraging):
         5 by default.
     step_size, batch, availability
         As for `FedAvg`; the default step is 1 / (mu + the largest L_i), with one local step 1/L.
+
+    Examples
+    --------
+    >>> run = problem.solve(gr.FedProx(mu=0.1), gap=1e-6)  # one model for all: far from the optimum of the problem
+    >>> run.certificate.relative_gap > 0.5
+    True
     """
 
     needs = (

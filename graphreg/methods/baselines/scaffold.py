@@ -59,6 +59,12 @@ class SCAFFOLD(AbstractAveraging):
 
     Model and control variate go down to every client, and both differences up from those that are there: messages are
     twice as large as those of `FedAvg`.
+
+    Examples
+    --------
+    >>> run = problem.solve(gr.SCAFFOLD(), gap=1e-6)  # one model for all: far from the optimum of the problem
+    >>> run.own.holds(1e-6), run.certificate.relative_gap > 0.5
+    (True, True)
     """
 
     sends = (
