@@ -139,8 +139,7 @@ def fit(  # noqa: PLR0913
     """
     for value, name, known in ((missing, "missing", RULES), (ids, "ids", IDS), (repeated, "repeated", REPEATED)):
         checks.one_of(*known)(value, name)
-    if ids == "exact" and (isinstance(table, (str, Path)) or isinstance(graph, (str, Path))):
-        ids = "text"
+    ids = "text" if ids == "exact" and any(isinstance(each, (str, Path)) for each in (table, graph)) else ids
     rows = read(table, Columns(node, target, features, weights), missing, ids)
     rows = coded(rows) if loss is None else rows
     whole, remarks = _joined(rows, *graph_of(graph, ids, repeated, edge_weight))

@@ -189,6 +189,8 @@ WANT_MORE = {  # of a least squares problem on a chain: what it lacks, or what i
     "ClusteredFedAvg": "give ClusteredFedAvg",
     "IFCA": "give IFCA",
     "PFedMe": "give PFedMe",
+    "Ditto": "give Ditto",
+    "FedProx": "give FedProx",
 }
 
 
