@@ -141,18 +141,17 @@ def fit(  # noqa: PLR0913
         checks.one_of(*known)(value, name)
     ids = "text" if ids == "exact" and any(isinstance(each, (str, Path)) for each in (table, graph)) else ids
     rows = read(table, Columns(node, target, features, weights), missing, ids)
-    rows = coded(rows) if loss is None else rows
     whole, remarks = _joined(rows, *graph_of(graph, ids, repeated, edge_weight))
-    family = _family(rows, loss)
+    rows, family = _family(rows, loss)
     problem = _problem(rows, family, whole, gr.L2() if penalty is None else penalty)
-    how: dict[str, Any] = {"scoring": SCORES.get(family.name, "loss"), "by": by, "rule": rule, "seed": seed}
-    how |= {"gap": gap, "memory": memory, "jobs": jobs, "progress": progress}
+    chosen = {"scoring": SCORES.get(family.name, "loss"), "by": by, "rule": rule, "seed": seed}
+    how: dict[str, Any] = chosen | {"gap": gap, "memory": memory, "jobs": jobs, "progress": progress}
     with allowing(memory, seconds):
         found = gr.cross_validate(problem, _strengths(problem) if strengths is None else list(strengths), folds, **how)
         pooled = _pooled(rows, family, whole, folds, how)
     found.assign()
-    said, code = (*rows.remarks, *remarks), _written(folds, by, rule, seed)
-    return Fit(problem, found, rows, family.name, family.why, said, whole, pooled, code, strengths is None)
+    told = (*rows.remarks, *remarks), whole, pooled, _written(folds, by, rule, seed), strengths is None
+    return Fit(problem, found, rows, family.name, family.why, *told)
 
 
 def _written(folds: Any, by: str, rule: str, seed: int) -> tuple[str, str]:
@@ -251,12 +250,15 @@ def _refuse_look_alikes(seen: Iterable[Hashable], graph: gr.Graph) -> None:
         )
 
 
-def _family(rows: UsedRows, asked: Any) -> Family:
-    """The loss that was asked for, or that of the target."""
+def _family(rows: UsedRows, asked: Any) -> tuple[UsedRows, Family]:
+    """The loss that was asked for, or that of the target, two texts coded as 0 and 1."""
     asked = named("loss", asked)
+    if asked is None:
+        rows = coded(rows)
+        return rows, _of_target(rows)
     if isinstance(asked, type):
-        return _of(asked.__name__, "as asked for")
-    return _of_target(rows) if asked is None else Family(asked, "a loss of yours", "as asked for")
+        return rows, _of(asked.__name__, "as asked for")
+    return rows, Family(asked, "a loss of yours", "as asked for")
 
 
 def _of_target(rows: UsedRows) -> Family:
