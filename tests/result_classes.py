@@ -18,6 +18,7 @@ ROOMS = ("datasets", "plots", "inference", "testing", "theory", "tuning")
 ASKED = (AbstractMethod, AbstractTerm, AbstractPenalty)  # what users write; what these return the library asks for
 INNER = {  # the library's own records, which can be reached from results; they are not gone into
     *("Account", "Arcs", "ConicProblem", "EdgeBlock", "Form", "Held", "Outcome", "Presence", "Role", "SampleBlock"),
+    "Space",
     *("Batch", "CoefficientTree", "Sent", "CoordinateGroup", "Network", "PlainProblem", "Routes", "Varying"),
     *("Block", "Factor", "Pair", "Programme", "Proposal", "Reached"),  # of a problem of CVXPY
     *("AbstractEdges", "AbstractMap", "Made"),  # rows, and what they are made of

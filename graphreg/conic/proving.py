@@ -301,7 +301,7 @@ def _message(stored: Canonical, known: Known) -> str:
 def _with_weight(found: Reached, name: Callable[[int], str], most: int | None = None) -> str:
     """What an exact solution has more than its radius of."""
     y = np.abs(found.pair().size()[:most])
-    return _some(name(k) for k in np.flatnonzero(y > SEEN * y.max(initial=0.0)).tolist())
+    return _some(name(k) for k in np.argsort(-y, kind="stable").tolist() if y[k] > SEEN * y.max())
 
 
 def _some(names: Iterable[str]) -> str:

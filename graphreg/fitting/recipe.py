@@ -150,8 +150,8 @@ def fit(  # noqa: PLR0913
         found = gr.cross_validate(problem, _strengths(problem) if strengths is None else list(strengths), folds, **how)
         pooled = _pooled(rows, family, whole, folds, how)
     found.assign()
-    told = (*rows.remarks, *remarks), whole, pooled, _written(folds, by, rule, seed), strengths is None
-    return Fit(problem, found, rows, family.name, family.why, *told)
+    others = (*rows.remarks, *remarks), whole, pooled, _written(folds, by, rule, seed), strengths is None
+    return Fit(problem, found, rows, family.name, family.why, *others)
 
 
 def _written(folds: Any, by: str, rule: str, seed: int) -> tuple[str, str]:

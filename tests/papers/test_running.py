@@ -208,7 +208,7 @@ def test_other_code_is_another_result(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("file", "right", "another"),
     [
-        ("graphreg/methods/consensus/local_sgd.py", "if (t + 1) % self.tau == 0", True),
+        ("graphreg/methods/consensus/local_sgd.py", "if (t + 1) % tau == 0", True),
         ("papers/records.py", "false[0]", True),
         ("papers/consensus/gossip.py", "steps", False),  # the claim's own, which is looked at by itself
     ],

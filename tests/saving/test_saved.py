@@ -61,7 +61,13 @@ def test_the_status_follows_from_the_gap_that_is_asked_for(path):
     assert gr.load(path, chain(), gap=1e-3).status == "certified"
 
 
-HOW = {"ClusteredFedAvg": {"clusters": {"a": 0, "b": 0, "c": 1, "d": 1}}, "IFCA": {"k": 2}, "PFedMe": {"lam": 1.0}}
+HOW = {
+    "ClusteredFedAvg": {"clusters": {"a": 0, "b": 0, "c": 1, "d": 1}},
+    "IFCA": {"k": 2},
+    "PFedMe": {"lam": 1.0},
+    "Ditto": {"lam": 1.0},
+    "FedProx": {"mu": 1.0},
+}
 TIED = {
     "variation": VARIATION,
     "consensus": gr.Consensus(GRAPH),

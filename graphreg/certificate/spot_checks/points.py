@@ -225,6 +225,8 @@ def shaped(rows: BlockRows) -> None:
         remedy = f"must have the shape {shape}; graphreg.testing.{of.checker} tries every method"
         try:
             found = np.shape(getattr(of, name)(*given))
+        except np.linalg.LinAlgError:  # a ValueError that says nothing of shapes
+            raise
         except ValueError as error:  # of numpy, where shapes do not fit
             raise TermError(f"{asked} raises {type(error).__name__} ({str(error).strip()}), but {remedy}") from error
         except Exception:  # noqa: BLE001 - a method that cannot be used is named by the solve that uses it

@@ -104,6 +104,8 @@ def _check_numbers(target: Array, wanted: str, remedy: str = "; make them number
 def _reads_as_number(value: Any) -> bool:
     try:
         float(value)
+    except OverflowError:
+        return True
     except (TypeError, ValueError):
         return False
     return True
