@@ -105,7 +105,8 @@ class ConicCertificate(Shown):
         """Write a proof of what is said here, which ``graphreg verify`` checks in exact numbers, without graphreg.
 
         The file states the problem as CVXPY stores it, and exact points near those that `certify` found; the bounds in
-        it are those of the exact points, and differ from these in the last digits.
+        it are those of the exact points. They differ from these in the last digits, or by more where the value of your
+        own formula at the point is better than that of the cones by which CVXPY states it.
 
         Parameters
         ----------
