@@ -103,7 +103,15 @@ class LocalFits(Suggesting):
 
     def covariance(self, kind: str = "HC3") -> Array:
         """The covariance of each node's estimate, H_i^-1 S_i H_i^-1, (n, d, d); nan at nodes without data."""
-        return self.inverse @ self.score_covariance(kind) @ self.inverse
+        S = self.score_covariance(kind)
+        V = np.full(S.shape, np.nan)
+        some = np.isfinite(S).all(axis=(1, 2)) & np.isfinite(self.inverse).all(axis=(1, 2))
+        size = np.sqrt(np.diagonal(S[some], axis1=1, axis2=2))[:, :, None]
+        size = np.where(size > 0.0, size, 1.0)  # of columns of any units
+        values, Q = np.linalg.eigh(S[some] / size / size.transpose(0, 2, 1))
+        root = self.inverse[some] @ (size * Q * np.sqrt(np.maximum(values, 0.0))[:, None, :])
+        V[some] = root @ root.transpose(0, 2, 1)  # a square: no negative variance where columns nearly agree
+        return V
 
     def scores(self, block: SampleBlock, kind: str = "HC0") -> Array:
         """The scores g_r of the samples of a block, corrected for their leverage as HC2 to HC4 do, (M, d)."""

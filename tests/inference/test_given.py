@@ -167,3 +167,18 @@ def test_what_has_no_answer_names_the_terms(losses):
     rows = losses[0] + gr.SquaredLoss(gr.w.at(["a", "b"]), 1.0)
     with pytest.raises(TermError, match=r"losses at the nodes and no others; there are .*SquaredLoss"):
         inference.edge_tests(gr.Problem(rows), PATH)
+
+
+def test_columns_that_nearly_agree_beside_a_small_ridge_have_no_negative_variance():
+    """A fit of columns of 1e-9 and 1e12, two of them the same but for 1e-10, and targets far from 0."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"node": rng.choice(NODES, 120), "tiny": 1e-9 * rng.normal(size=120)})
+    frame["huge"], frame["a"] = 1e12 * rng.normal(size=120), rng.normal(size=120)
+    frame["b"] = frame["a"] + 1e-10 * rng.normal(size=120)
+    frame["y"] = 1e6 + 1e9 * frame["tiny"] + frame["a"] + 0.1 * rng.normal(size=120)
+    data = gr.NodeData.from_frame(
+        frame, node="node", target="y", features=["tiny", "huge", "a", "b"], intercept=True, standardise=True
+    )
+    problem = gr.Problem(gr.SquaredLoss(data, scale="sum") + 1e-3 * gr.NodePenalty(gr.SquaredL2()))
+    for region in inference.local_regions(problem).values():
+        assert (region.std_error > 0).all()
