@@ -151,12 +151,13 @@ class Answer:
     """What a solver says: x and prices z of the rows.
 
     Where ``ray`` is "infeasible", z is one that should prove so; where it is "unbounded", x is a direction of descent;
-    where it is "none", nothing is said.
+    where it is "none", nothing is said. ``by`` says whose it is.
     """
 
     x: Array
     z: Array
     ray: str = ""
+    by: str = "an answer"
 
 
 NOTHING = Answer(np.zeros(0), np.zeros(0), "none")
@@ -192,7 +193,7 @@ def solve(stored: Canonical, solver: str, options: Mapping[str, Any]) -> Answer:
     fits = x.shape == stored.programme.q.shape and z.shape == stored.programme.b.shape
     if status not in SOLUTION_PRESENT or not fits or not _same(stored, data):
         return NOTHING
-    return Answer(x, z)
+    return Answer(x, z, by=f"the answer of {solver}")
 
 
 def _same(stored: Canonical, data: Mapping[str, Any]) -> bool:
@@ -249,7 +250,8 @@ def helped(p: Programme, feasible: bool = False, tolerance: float | None = None)
     if not (np.isfinite(x).all() and np.isfinite(z).all()):
         return NOTHING
     rays = {"PrimalInfeasible": "infeasible", "DualInfeasible": "unbounded"}
-    return Answer(x, z, rays.get(str(found.status).removeprefix("Almost"), ""))
+    by = "an answer of Clarabel" + (f" to a tolerance of {tolerance:g}" if tolerance else "")
+    return Answer(x, z, rays.get(str(found.status).removeprefix("Almost"), ""), by)
 
 
 def vertex(p: Programme) -> Answer:
@@ -260,4 +262,5 @@ def vertex(p: Programme) -> Answer:
     found = linprog(p.q, p.A[lines], p.b[lines], p.A[zero], p.b[zero], bounds=(None, None), method="highs-ds")
     if not found.success:
         return NOTHING
-    return Answer(found.x, -np.concatenate([found.eqlin.marginals, found.ineqlin.marginals]))
+    prices = -np.concatenate([found.eqlin.marginals, found.ineqlin.marginals])
+    return Answer(found.x, prices, by="an answer of the simplex method")

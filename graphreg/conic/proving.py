@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -69,7 +70,7 @@ def certify(problem: Any, *, solver: str | None = None, gap: float = 1e-6, **opt
     with stages("certify") as at:
         at("an answer")
         if solver is None and not options and problem.value is not None:
-            answer = canonical.helped(stored.programme)
+            answer = replace(canonical.helped(stored.programme), by="a second solve, by Clarabel")
         else:
             answer = canonical.solve(stored, solver or "CLARABEL", options)
         reported = None if problem.value is None else float(problem.value)
@@ -82,7 +83,9 @@ def proved(p: Programme, answer: Answer, gap: float, helped: bool = True) -> Kno
     known = Known()
     work = _Work(p, known, gap)
     for each in _answers(p, answer) if helped else [answer]:
+        before = dict(known.evidence)
         work.take(each)
+        known.by |= {use: each.by for use, found in known.evidence.items() if found is not before.get(use)}
         if known.gap() <= gap or known.status:
             break
     return known
@@ -252,6 +255,7 @@ def _told(stored: Canonical, known: Known, reported: float | None) -> ConicCerti
         stored.sign,
         known.evidence,
         about.scope,
+        known.by,
     )
 
 
