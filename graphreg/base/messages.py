@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import warnings
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -80,6 +81,13 @@ def did_you_mean(label: Hashable, labels: Iterable[Hashable]) -> str:
     known = list(islice(labels, MANY))
     near = closest(label, known)
     return look_alike(label, known) or (f"; did you mean {near!r}?" if near else "")
+
+
+def meant(label: Hashable, known: Iterable[Hashable]) -> str:
+    """A hint that a label looks like one of the others; numbers in labels are meant."""
+    near = closest(label, known)
+    letters = {re.sub(r"[\W\d_]+", "", str(each).lower()) for each in (label, near)}
+    return look_alike(label, known) or (f"; did you mean {near!r}?" if near and len(letters) > 1 else "")
 
 
 def unknown_labels(what: str, given: Iterable[Hashable], known: Collection[Hashable], of: str = "node") -> list[str]:

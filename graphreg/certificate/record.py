@@ -250,8 +250,7 @@ class Certificate(Shown):
             return f"no certificate: {self.note}"
         lines = [
             f"certificate: {self.dual:.10g} <= optimum <= {self.primal:.10g}",
-            f"  gap {self.gap:.3g} (relative {relative_in_words(self)}), "
-            f"of which rounding charge {self.charge:.2g}",
+            f"  gap {self.gap:.3g} (relative {relative_in_words(self)}), of which rounding charge {self.charge:.2g}",
         ]
         if self.note:
             lines.append(f"  {self.note}")
