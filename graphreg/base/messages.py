@@ -76,18 +76,13 @@ def closest(name: object, known: Iterable[object]) -> str | None:
     return names[found[0]] if found else None
 
 
-def did_you_mean(label: Hashable, labels: Iterable[Hashable]) -> str:
-    """A hint where a label that is not there looks like one that is, or is written nearly so."""
+def did_you_mean(label: Hashable, labels: Iterable[Hashable], numbers: bool = True) -> str:
+    """A hint where a label that is not there looks like one that is, or is written nearly so; without ``numbers`` not
+    where these alone differ, as they are meant."""
     known = list(islice(labels, MANY))
     near = closest(label, known)
-    return look_alike(label, known) or (f"; did you mean {near!r}?" if near else "")
-
-
-def meant(label: Hashable, known: Iterable[Hashable]) -> str:
-    """A hint that a label looks like one of the others; numbers in labels are meant."""
-    near = closest(label, known)
     letters = {re.sub(r"[\W\d_]+", "", str(each).lower()) for each in (label, near)}
-    return look_alike(label, known) or (f"; did you mean {near!r}?" if near and len(letters) > 1 else "")
+    return look_alike(label, known) or (f"; did you mean {near!r}?" if near and (numbers or len(letters) > 1) else "")
 
 
 def unknown_labels(what: str, given: Iterable[Hashable], known: Collection[Hashable], of: str = "node") -> list[str]:

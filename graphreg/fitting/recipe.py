@@ -17,7 +17,7 @@ import graphreg as gr
 
 from .. import checks
 from ..base.gate import allowing
-from ..base.messages import meant, near
+from ..base.messages import did_you_mean, near
 from ..catalogue import named
 from ..errors import DataError, GraphError, TermError
 from .fit import Fit
@@ -267,7 +267,7 @@ def doubts(named: Iterable[Hashable], alone: Collection[Hashable], others: Itera
     found, known = list[tuple[Any, str]](), list(islice(others, MOST))
     for label in islice(dict.fromkeys(named), DOUBTED):
         near = next((other for other in known if _slipped(label, other)), None)
-        if hint := meant(label, alone) or (f"; did you mean {near!r}?" if near else ""):
+        if hint := did_you_mean(label, alone, numbers=False) or (f"; did you mean {near!r}?" if near else ""):
             found.append((label, hint))
     return found
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.messages import did_you_mean, meant, users_line
+from ..base.messages import did_you_mean, users_line
 from ..errors import DataError, TermError
 from ..inputs import Standardised, all_of, index_of, names_of, places_of
 from ..terms import (
@@ -152,7 +152,7 @@ def _units(losses: Sequence[AbstractLoss]) -> Standardised | None:
 def _doubt(named: Sequence[Hashable], known: Mapping[Hashable, None], what: str) -> str:
     """A warning of the first label of some that looks like one of the others."""
     for label in islice(dict.fromkeys(named), DOUBTED):
-        if label not in known and (hint := meant(label, known)):
+        if label not in known and (hint := did_you_mean(label, known, numbers=False)):
             said = f"the node {label!r} is {what}{hint}"
             warnings.warn(said, UserWarning, stacklevel=users_line())
             return said
