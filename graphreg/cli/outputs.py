@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
 from html import escape
@@ -67,11 +67,12 @@ class Outputs:
         draw: Callable[[Any], Any] | None = None,
         text: str = "",
         warning: str = "",
+        more: Sequence[Any] = (),
     ) -> dict[str, str]:
         """Say what was found and write the files; why a picture could not be drawn, by its name.
 
         ``draw`` is given a matplotlib Figure; ``text`` is said in place of what ``found`` says; ``warning`` stands at
-        the head of the page.
+        the head of the page, and ``more`` is said and shown below.
         """
         import pandas as pd
 
@@ -80,13 +81,15 @@ class Outputs:
         if self.as_json:
             exits.say_json(results.plain({"versions": results.versions(), **document}))
         elif not self.quiet:
-            exits.say(text or str(found))
+            exits.say("\n\n".join([text or str(found), *map(str, more)]))
         if self.csv is not None:
             folder.write_all(self.csv.parent, {self.csv.name: escaping.table(table)})
         if self.html is not None:
             title = f"graphreg {click.get_current_context().info_name}"
             with pd.option_context("display.max_rows", MOST, "display.max_columns", None):
-                body = (f"<p><strong>{escape(warning)}</strong></p>\n" if warning else "") + found._repr_html_()
+                body = (f"<p><strong>{escape(warning)}</strong></p>\n" if warning else "") + "".join(
+                    each._repr_html_() for each in (found, *more)
+                )
             folder.write_all(self.html.parent, {self.html.name: to_page(title, body)})
         undrawn: dict[str, str] = {}
         if self.picture is not None and draw is not None:
