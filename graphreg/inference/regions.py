@@ -229,8 +229,8 @@ class LocalRegions(dict[Hashable, ConfidenceRegion], Suggesting):
 @in_time
 def local_regions(problem: Any, covariance: str = "HC3", *, seconds: float | None = None) -> LocalRegions:
     """The standard errors, confidence intervals and region of each node's own estimate, from its data alone, by label,
-    in the units of the columns where features were standardised; see `local_fits`. Coefficients that node penalties alone
-    decide, as of a column that is the same in all rows of a node, are left out there, and said so.
+    in the units of the columns where features were standardised; see `local_fits`. Coefficients that node penalties
+    alone decide, as of a column that is the same in all rows of a node, are left out there, and said so.
 
     Parameters
     ----------
