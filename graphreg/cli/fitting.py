@@ -71,8 +71,8 @@ def fit(
         for each in more:
             folder.write_all(intervals.parent, {intervals.name: escaping.table(each.reset_index())})
             document["intervals"] = each.reset_index().to_dict("records")
-        text = found.code() if code else typed(str(found))
-        to.deliver(found, found.table().reset_index(), document, found.plot, text, more=() if code else more)
+        text = found.code() if code else "\n\n".join([typed(str(found)), *map(str, more)])
+        to.deliver((found, *more), found.table().reset_index(), document, found.plot, text)
     return exits.of_status(found.solution.status)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import wraps
 from html import escape
@@ -67,12 +67,11 @@ class Outputs:
         draw: Callable[[Any], Any] | None = None,
         text: str = "",
         warning: str = "",
-        more: Sequence[Any] = (),
     ) -> dict[str, str]:
         """Say what was found and write the files; why a picture could not be drawn, by its name.
 
-        ``draw`` is given a matplotlib Figure; ``text`` is said in place of what ``found`` says; ``warning`` stands at
-        the head of the page, and ``more`` is said and shown below.
+        ``draw`` is given a matplotlib Figure; ``text`` is said in place of what ``found`` says, which may be
+        several things in a tuple; ``warning`` stands at the head of the page.
         """
         import pandas as pd
 
@@ -81,16 +80,15 @@ class Outputs:
         if self.as_json:
             exits.say_json(results.plain({"versions": results.versions(), **document}))
         elif not self.quiet:
-            exits.say("\n\n".join([text or str(found), *map(str, more)]))
+            exits.say(text or str(found))
         if self.csv is not None:
             folder.write_all(self.csv.parent, {self.csv.name: escaping.table(table)})
         if self.html is not None:
             title = f"graphreg {click.get_current_context().info_name}"
             with pd.option_context("display.max_rows", MOST, "display.max_columns", None):
-                body = (f"<p><strong>{escape(warning)}</strong></p>\n" if warning else "") + "".join(
-                    each._repr_html_() for each in (found, *more)
-                )
-            folder.write_all(self.html.parent, {self.html.name: to_page(title, body)})
+                head = f"<p><strong>{escape(warning)}</strong></p>\n" if warning else ""
+                parts = [each._repr_html_() for each in (found if isinstance(found, tuple) else (found,))]
+            folder.write_all(self.html.parent, {self.html.name: to_page(title, head + "".join(parts))})
         undrawn: dict[str, str] = {}
         if self.picture is not None and draw is not None:
             drawn, undrawn = folder.draw_all({self.picture.name: lambda: folder.png(draw)})
