@@ -166,11 +166,14 @@ def needed(what: str) -> Generator[None]:
         raise nothing_yet(what) from None
 
 
+AGAIN = "the same call begins anew, and fewer strengths or folds, or a larger gap, take less time"
+
+
 @contextmanager
 def cut_short(what: str = "", enough: Callable[[], object] = lambda: True) -> Generator[list[str]]:
     """A context that Ctrl-C and the deadline end; the list that it gives has the word for which of them did.
 
-    Where what there is by then is not ``enough``, Ctrl-C goes on.
+    Where what there is by then is not ``enough``, Ctrl-C goes on, and says so.
 
     Raises
     ------
@@ -180,8 +183,9 @@ def cut_short(what: str = "", enough: Callable[[], object] = lambda: True) -> Ge
     said = list[str]()
     try:
         yield said
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         if not enough():
+            error.args = error.args or (f"{what}: nothing was finished; {AGAIN}",)
             raise
         said.append("interrupted")
     except OutOfTimeError:

@@ -139,8 +139,8 @@ class Commands(click.Group):
             lines = (" ".join(line.split()) for line in str(error).splitlines())
             say("Error: " + "\n  ".join(lines), err=True)
             ctx.exit(of_error(error))
-        except KeyboardInterrupt:
-            click.echo("Interrupted.", err=True)
+        except KeyboardInterrupt as error:
+            say(f"Interrupted{': ' if error.args else ''}{error}.", err=True)
             ctx.exit(INTERRUPTED)
         except SystemExit as error:  # none of ours: its code would pass for what was found
             say(f"Error: code that was run wanted to end the program, by sys.exit({error.code!r})", err=True)

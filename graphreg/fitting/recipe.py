@@ -16,6 +16,7 @@ import numpy as np
 import graphreg as gr
 
 from .. import checks
+from ..base.clock import AGAIN, cut_short
 from ..base.gate import allowing
 from ..base.messages import did_you_mean, near
 from ..catalogue import named
@@ -150,12 +151,23 @@ def fit(  # noqa: PLR0913
     problem = _problem(rows, family, whole, gr.L2() if penalty is None else penalty)
     chosen = {"scoring": SCORES.get(family.name, "loss"), "by": by, "rule": rule, "seed": seed}
     how: dict[str, Any] = chosen | {"gap": gap, "memory": memory, "jobs": jobs, "progress": progress}
-    with allowing(memory, seconds):
+    with allowing(memory, seconds), cut_short("fit", lambda: False):
         found = gr.cross_validate(problem, _strengths(problem) if strengths is None else list(strengths), folds, **how)
+        _go_on(found)
         pooled = _pooled(rows, family, whole, folds, how)
+        _go_on(found if pooled is None else pooled)
     found.assign()
     others = (*rows.remarks, *remarks), whole, pooled, _written(folds, by, rule, seed), strengths is None
     return Fit(problem, found, rows, family.name, family.why, *others)
+
+
+def _go_on(found: Any) -> None:
+    """Ctrl-C in a cross-validation, which gives the folds that are finished, ends all: these choose nothing."""
+    if found.ended == "interrupted":
+        done = f"{len(found.runs)} of {len(found.folds)} folds were finished, and choose nothing"
+        raise KeyboardInterrupt(
+            f"fit: {done}; {AGAIN}; gr.cross_validate(..., checkpoint=) keeps those that are finished"
+        )
 
 
 def _written(folds: Any, by: str, rule: str, seed: int) -> tuple[str, str]:
@@ -182,7 +194,10 @@ def _problem(rows: UsedRows, family: Family, graph: gr.Graph, penalty: Any) -> g
 def _strengths(problem: gr.Problem) -> list[float]:
     """Strengths down from where all nodes agree, and one that leaves every node alone."""
     try:
-        most = BEYOND * gr.strength_max(problem).upper or 1.0  # 0: nodes agree at any strength
+        found = gr.strength_max(problem)
+        if found.ended == "interrupted":
+            raise KeyboardInterrupt
+        most = BEYOND * found.upper or 1.0  # 0: nodes agree at any strength
     except TermError as error:
         raise TermError(f"{error}; say which strengths to try: strengths=[0.01, 0.1, 1.0]") from error
     digit = 10.0 ** (math.floor(math.log10(most)) - 2)

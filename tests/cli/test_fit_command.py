@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 from cli_cases import run
 
 import graphreg as gr
+from graphreg.fitting import recipe
+from graphreg.tuning.warm import Warm
 
 ASKED = ("--target", "visits", "--node", "clinic", "--folds", "2")
 
@@ -95,13 +98,27 @@ def test_edges_that_repeat_are_named_by_their_lines(folder):
     assert "edges.csv has edges that stand several times, again in line 5; use --repeated sum" in done.output
 
 
-def test_ctrl_c_ends_it_in_one_line(folder, monkeypatch):
-    def interrupted(*arguments, **options):
-        raise KeyboardInterrupt
+@pytest.mark.parametrize(
+    ("after", "done"),
+    [(0, "cross_validate: nothing was finished; the same"), (3, "fit: 1 of 2 folds were finished, and")],
+)
+def test_ctrl_c_ends_it_in_one_line_that_says_what_is_done_and_how_to_go_on(folder, monkeypatch, after, done):
+    """With two folds and two strengths; of the second cross-validation, of one model for all, there is none."""
+    calls, solve = itertools.count(), Warm.solve
 
-    monkeypatch.setattr(gr, "cross_validate", interrupted)
-    done = run("fit", "visits.csv", "edges.csv", *ASKED, "--missing", "drop")
-    assert (done.exit_code, done.output.strip()) == (130, "Interrupted.")
+    def interrupted(*arguments, **options):
+        if next(calls) == after:
+            raise KeyboardInterrupt
+        return solve(*arguments, **options)
+
+    monkeypatch.setattr(Warm, "solve", interrupted)
+    monkeypatch.setattr(recipe, "_strengths", lambda problem: [0.1, 1.0])
+    ended = run("fit", "visits.csv", "edges.csv", *ASKED, "--missing", "drop")
+    assert ended.exit_code == 130
+    assert ended.output.startswith(f"Interrupted: {done}")
+    assert ended.output.endswith(".\n")
+    assert ended.output.count("\n") == 1
+    assert next(calls) == after + 1  # nothing was begun after it
 
 
 def test_standard_errors_and_intervals_are_written_and_shown(folder):

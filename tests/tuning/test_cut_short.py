@@ -86,6 +86,10 @@ def test_without_any_fold_there_is_nothing(monkeypatch):
     after(1, OutOfTimeError, monkeypatch)
     with pytest.raises(BudgetError, match="cross_validate"):
         gr.cross_validate(problem(), [0.1, 0.2], folds=4, progress=False)
+    monkeypatch.undo()
+    after(1, KeyboardInterrupt, monkeypatch)
+    with pytest.raises(KeyboardInterrupt, match="cross_validate: nothing was finished; the same call begins anew"):
+        gr.cross_validate(problem(), [0.1, 0.2], folds=4, progress=False)
 
 
 # ---- errors and processes --------------------------------------------------------------------------------------------
