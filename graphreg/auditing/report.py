@@ -11,6 +11,7 @@ import numpy as np
 
 from ..base.display import Html, Suggesting, block
 from ..base.escaping import page, visible
+from ..base.messages import count
 from ..base.shortcuts import shortcut
 from ..certificate import Certificate
 from ..problem import Problem
@@ -166,6 +167,9 @@ class Audit(Suggesting):
 
     def _lines(self) -> list[str]:
         head = f"{visible(self.algorithm)} ({self.kind}): {self.verdict}"
+        if self.verdict in (RIGHT, IN_THE_LIMIT) and self.untried:
+            parts = ", ".join(f"{each.evidence} ({visible(each.sentence.partition(';')[0])})" for each in self.untried)
+            head += f" as far as it was checked; {count(len(self.untried), 'part')} skipped: {parts}"
         if self.verdict == "undecided":
             head += "".join(f": {each.sentence}" for each in self.findings if each.evidence == "limit")
         lines = [head if not self.name else f"{head}. {self.name}"]
@@ -182,7 +186,8 @@ class Audit(Suggesting):
 
     def __repr__(self) -> str:
         fails = sum(each.outcome == "fails" for each in self.findings)
-        return f"<Audit of {visible(self.algorithm)}: {self.verdict}; {len(self.findings)} findings, {fails} fail>"
+        said = f"{len(self.findings)} findings, {fails} fail, {len(self.untried)} skipped"
+        return f"<Audit of {visible(self.algorithm)}: {self.verdict}; {said}>"
 
     @property
     def cost(self) -> str:

@@ -30,6 +30,7 @@ def test_what_is_right_passes_on_a_graph_with_an_isolated_node(penalty):
     assert report.verdict == "right"
     assert report.ok, report
     assert not report.untried
+    assert "as far as" not in str(report)
     assert report.certificate is not None
     assert report.certificate.relative_gap < 1e-8
 
@@ -294,6 +295,10 @@ def test_points_alone_are_judged_and_the_rest_is_listed():
     assert report.verdict == "right"
     assert report.untried
     assert "cannot be run again" in report.untried[0].sentence
+    said = "right as far as it was checked; 1 part skipped: the rest (an iterable cannot be run again, or on other"
+    assert said in " ".join(str(report).split())
+    assert said in report.to_html()
+    assert repr(report).endswith("0 fail, 1 skipped>")
 
 
 def test_text_table_figure_and_html():
