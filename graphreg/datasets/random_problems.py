@@ -102,6 +102,12 @@ def random_problem(seed: int, hard: bool = False, *, loss: Choice = None, penalt
     ------
     TermError
         Where there is no such loss or penalty, or none of the targets that are drawn suits it.
+
+    Examples
+    --------
+    >>> found = gr.datasets.random_problem(1)
+    >>> found.problem.solve().status
+    'certified'
     """
     checks.seed(seed, "seed")
     rng = np.random.default_rng([seed, int(hard)])

@@ -283,6 +283,12 @@ def estimate(
         As `confidence_region`.
     BudgetError
         Where the time is up before there are enough rounds.
+
+    Examples
+    --------
+    >>> shared = gr.Problem(gr.SquaredLoss(many) + gr.Consensus(graph))
+    >>> gr.inference.estimate(shared, rounds=100, seed=0).names
+    ['rain', 'temp']
     """
     form = form_of(problem, "inference").frozen()
     steps = (checks.count | None)(rounds, "rounds", MethodError)

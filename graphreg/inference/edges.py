@@ -171,6 +171,12 @@ def edge_tests(
         For a graph without edges or with unknown nodes, and where there are several graphs and none was named.
     BudgetError
         Where the time is up.
+
+    Examples
+    --------
+    >>> tests = gr.inference.edge_tests(gr.SquaredLoss(many), graph)
+    >>> tests[["tail", "head", "keep"]].values.tolist()
+    [['a', 'b', True], ['b', 'c', False], ['c', 'd', True]]
     """
     checks.one_of(*KINDS)(covariance, "covariance", MethodError)
     (checks.one_of(*CORRECTIONS) | None)(correction, "correction", MethodError)

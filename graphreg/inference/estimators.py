@@ -115,6 +115,12 @@ def james_stein(
         For fewer than three coefficients, where no estimator dominates the unbiased one.
     DataError
         Where the samples of all other nodes do not determine the root's coefficients; it names the node.
+
+    Examples
+    --------
+    >>> three = gr.NodeData.from_frame(frame, node="site", target="level", features=["rain", "temp"], intercept=True)
+    >>> gr.inference.james_stein(three).table().index.tolist()
+    ['a', 'b', 'c', 'd']
     """
     read = Described.of(loss, None)
     if read.form.d < 3:
@@ -238,6 +244,11 @@ def compare_estimators(
     ------
     DataError
         As of `hierarchical`, and for a truth that lacks a node or has another number of coefficients.
+
+    Examples
+    --------
+    >>> gr.inference.compare_estimators(data).table().index.tolist()
+    ['local', 'single model', 'single cluster']
     """
     flat = Described.of(loss, None)
     fits: dict[str, HierarchicalEstimate] = {}

@@ -228,6 +228,12 @@ def hierarchical(
         For too few samples, collinear features, and variances that the data cannot tell apart.
     BudgetError
         Where the time is up.
+
+    Examples
+    --------
+    >>> found = gr.inference.hierarchical(data)
+    >>> found.table().index.tolist()
+    ['a', 'b', 'c', 'd']
     """
     checks.one_of(*METHODS)(method, "method")
     read = Described.of(loss, clusters, random)

@@ -251,6 +251,14 @@ def local_regions(problem: Any, covariance: str = "HC3", *, seconds: float | Non
         For a node whose data do not determine its coefficients.
     BudgetError
         Where the time is up.
+
+    Examples
+    --------
+    >>> regions = gr.inference.local_regions(problem)
+    >>> regions["a"].intervals().loc["rain", "estimate"].round(1)
+    np.float64(1.0)
+    >>> regions.table().shape
+    (8, 4)
     """
     form = form_given(problem, "local_regions").frozen()
     fits = local_fits(form)

@@ -84,6 +84,11 @@ def select_edges(
     Arguments and errors are those of `edge_tests`. With Bonferroni's correction, where at every edge between unequal
     nodes ``w_i - w_j`` is longer than the table's column ``separation``, exactly the edges between equal nodes are left
     with probability 1 - alpha as samples grow (graph-fused M-estimation, Theorem 3.4 under (15)).
+
+    Examples
+    --------
+    >>> gr.inference.select_edges(gr.SquaredLoss(many), graph).components()
+    [['a', 'b'], ['c', 'd']]
     """
     if graph is None:
         graph = graph_given(form_given(loss, "edge tests"))

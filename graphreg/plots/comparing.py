@@ -58,6 +58,12 @@ def plot_comparison(comparison: Comparison, x: str | None = None, ax: Axes | Non
     ------
     ModelError
         For another x or y, where matplotlib is missing, or where there is nothing to draw.
+
+    Examples
+    --------
+    >>> found = gr.compare(problem, [gr.PrimalDual()], progress=False)
+    >>> gr.plots.plot_comparison(found).get_yscale()
+    'log'
     """
     if _scored(comparison, y):
         return _plot_scores(comparison, "bytes" if x is None else x, ax)

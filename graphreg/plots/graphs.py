@@ -93,6 +93,11 @@ def plot_graph(solution: Solution, positions: Positions = None, ax: Axes | None 
     ------
     ModelError
         Where matplotlib is missing, or a node has no position.
+
+    Examples
+    --------
+    >>> gr.plots.plot_graph(solution).get_title() != ""
+    True
     """
     form, clusters = solution.form, solution.clusters(prove)
     axes = axes_for(ax, (8.0, 6.0))
@@ -163,6 +168,12 @@ def plot_recovery(
     ------
     ModelError
         Where matplotlib is missing, the cluster is not one, or a node has no position.
+
+    Examples
+    --------
+    >>> found = gr.theory.recovery(problem, {"a": 0, "b": 0, "c": 1, "d": 1})
+    >>> len(gr.plots.plot_recovery(found).texts)
+    4
     """
     tests = recovery.tests
     if cluster is not None and cluster not in tests:

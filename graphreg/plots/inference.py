@@ -108,6 +108,12 @@ def plot_selection(selection: EdgeSelection, positions: Positions = None, ax: Ax
     ------
     ModelError
         Where matplotlib is missing, or a node has no position.
+
+    Examples
+    --------
+    >>> found = gr.inference.select_edges(gr.SquaredLoss(many), graph)
+    >>> len(gr.plots.plot_selection(found).texts)
+    4
     """
     graph = Graph.of(selection.graph)
     index = graph.index
@@ -150,6 +156,12 @@ def plot_region(
     ------
     DataError
         For coefficients that the region does not have, or twice the same.
+
+    Examples
+    --------
+    >>> region = gr.inference.local_regions(problem)["a"]
+    >>> gr.plots.plot_region(region, "rain", "temp").get_xlabel()
+    'rain'
     """
     points, intervals = region.ellipse(a, b, level), region.intervals(level)
     axes = axes_for(ax, (6.0, 5.4))

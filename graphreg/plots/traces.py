@@ -45,6 +45,11 @@ def plot_trace(solutions: Solution | Sequence[Solution] | Mapping[str, Solution]
     ------
     ModelError
         Where matplotlib is missing, or there is nothing to draw.
+
+    Examples
+    --------
+    >>> gr.plots.plot_trace(problem.solve(gr.PrimalDual())).get_yscale()
+    'log'
     """
     runs = _named(solutions)
     if not runs:

@@ -48,6 +48,11 @@ def plot_path(path: Path, node: Hashable = None, feature: Any = None, ax: Axes |
     ------
     ModelError
         For an unknown node or feature, an empty path, or where matplotlib is missing.
+
+    Examples
+    --------
+    >>> gr.plots.plot_path(gr.path(problem, [0.1, 1.0])).get_xscale()
+    'log'
     """
     if not len(path):
         raise ModelError("the path holds no solution; there is nothing to draw")
@@ -138,6 +143,11 @@ def plot_cross_validation(found: CrossValidation, ax: Axes | None = None) -> Axe
     ------
     ModelError
         For more than two Parameters, where there is no score, or where matplotlib is missing.
+
+    Examples
+    --------
+    >>> gr.plots.plot_cross_validation(fitted.validation).get_xscale()
+    'log'
     """
     count = len(found.grid.parameters)
     if count > 2:

@@ -126,6 +126,12 @@ def error_bound(
         For losses without gradient, other edges than one TotalVariation with L1 or L2, and bad parameters.
     BudgetError
         Where the time is up.
+
+    Examples
+    --------
+    >>> truth = {"a": [1.0, 0.0], "b": [1.0, 0.0], "c": [-1.0, 0.0], "d": [-1.0, 0.0]}
+    >>> gr.theory.error_bound(problem, truth, seed=0).holds
+    True
     """
     quantile = float(checks.inside("(1/2, 1)")(level, "the level", MethodError))
     checks.seed(seed, "seed", MethodError)

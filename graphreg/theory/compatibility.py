@@ -72,6 +72,11 @@ def compatibility_factor(graph: Any, edges: Iterable[Any], penalty: Any = "l1", 
     penalty : "l1", "l2", gr.L1(), gr.L2(), or a penalty of your own that is one of these norms
     features : int
         p, the number of coordinates that the edges act on.
+
+    Examples
+    --------
+    >>> round(float(gr.theory.compatibility_factor(graph, [("b", "c")])), 3)
+    0.707
     """
     graph, p = Graph.of(graph), int(checks.count(features, "features", MethodError))
     norm, chosen = _norm(penalty, p), edge_positions(graph, edges, "the edges")

@@ -63,6 +63,11 @@ def constants(problem: Any) -> Constants:
     Parameters
     ----------
     problem : Problem
+
+    Examples
+    --------
+    >>> gr.theory.constants(problem).nodes[["smoothness", "strong_convexity"]].shape
+    (4, 2)
     """
     form = form_of(problem, "constants").frozen()
     gradients = NodeGradients(form)

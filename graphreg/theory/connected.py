@@ -143,6 +143,11 @@ def well_connected(graph: Any, demand: Any, *, seconds: float | None = None) -> 
         For a demand that is negative or not a number (the node is named), or is missing.
     BudgetError
         Where the time is up.
+
+    Examples
+    --------
+    >>> gr.theory.well_connected(graph, {"a": 0.5, "b": 0.0, "c": 0.0, "d": 0.0}).holds
+    True
     """
     graph = Graph.of(graph)
     return examine(graph, read_demand(graph, demand))

@@ -114,6 +114,11 @@ def graph_fidelity(graph: Any, truth: Any) -> GraphFidelity:
     ------
     GraphError
         Where the two are not over the same labels; it names one that is missing.
+
+    Examples
+    --------
+    >>> gr.theory.graph_fidelity(graph, {"a": 1.0, "b": 1.0, "c": 2.0, "d": 2.0})
+    GraphFidelity(value=1.0, nodes=4, clusters=2, components=1, kept_components=2)
     """
     graph = Graph.of(graph)
     cluster, assumed = _clusters(graph, truth)
@@ -204,6 +209,12 @@ def rate(graph: Any, truth: Any, samples: int, features: int, noise: float = 1.0
         p, the number of coordinates.
     noise : float
         sigma, the sub-Gaussian size of the gradient of one sample's loss.
+
+    Examples
+    --------
+    >>> found = gr.theory.rate(graph, {"a": 1.0, "b": 1.0, "c": 2.0, "d": 2.0}, samples=100, features=1)
+    >>> found.fused, found.local
+    (0.005, 0.01)
     """
     graph = Graph.of(graph)
     n, p = (int(checks.count(x, what, MethodError)) for x, what in ((samples, "samples"), (features, "features")))

@@ -107,6 +107,11 @@ def mixing(graph: Any, mixing: Any = METROPOLIS, lazy: bool = False) -> MixingRa
     ------
     GraphError
         For a matrix of the user's that is none for the graph; it names the entry.
+
+    Examples
+    --------
+    >>> round(gr.theory.mixing(graph).rho, 3)
+    0.805
     """
     return MixingRate.of(graph, mixing, lazy)
 
@@ -227,6 +232,11 @@ def sparseness_exponent(
     ------
     GraphError
         For a graph that is not connected; it names the size.
+
+    Examples
+    --------
+    >>> round(gr.theory.sparseness_exponent(nx.cycle_graph, [8, 16, 32]).value, 1)
+    2.0
     """
     if not callable(family) or isinstance(sizes, str) or not isinstance(sizes, Iterable):
         raise MethodError("a sparseness exponent is of a function that gives a graph, and of a list of sizes")
@@ -303,6 +313,11 @@ def largest_network(
     ------
     MethodError
         Where no theorem says anything: an average on networks whose gap closes, other steps.
+
+    Examples
+    --------
+    >>> gr.theory.largest_network(10_000)
+    LargestNetwork(order=1.0, nodes=10000.0)
     """
     T = int(checks.count(T, "T", MethodError))
     q = float(checks.inside("[0, inf)", "a non-negative finite number")(exponent, "the exponent", MethodError))

@@ -175,6 +175,11 @@ def recovery(problem: Any, clusters: Any, *, seconds: float | None = None) -> Re
         For clusters that leave out nodes or name others (they are named).
     BudgetError
         Where the time is up.
+
+    Examples
+    --------
+    >>> gr.theory.recovery(problem, {"a": 0, "b": 0, "c": 1, "d": 1}).guaranteed
+    False
     """
     form = form_of(problem, "recovery")
     block = _total_variation(form)

@@ -142,6 +142,11 @@ def algebraic_connectivity(graph: Any, weighted: bool = True) -> AlgebraicConnec
     graph : networkx.Graph, Graph or sparse adjacency
     weighted : bool
         Whether the Laplacian takes the weights of the edges (else all are 1, as in the paper).
+
+    Examples
+    --------
+    >>> round(float(gr.theory.algebraic_connectivity(nx.complete_graph(4))), 6)
+    4.0
     """
     graph, weighted = Graph.of(graph), checks.switch(weighted, "weighted", MethodError)
     weight = graph.weight if weighted else np.ones(graph.n_edges)

@@ -102,6 +102,12 @@ def noise_strength(
         Where local fits do not exist: losses with kinks, too few samples, collinear features, separable classes.
     BudgetError
         Where the time is up before 20 draws are done.
+
+    Examples
+    --------
+    >>> found = gr.tuning.noise_strength(problem, draws=100, seed=0)
+    >>> found.value > 0
+    True
     """
     (checks.seconds | None)(seconds, "seconds")
     checks.fraction(quantile, "quantile")

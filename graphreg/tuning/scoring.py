@@ -250,7 +250,13 @@ ASSUMED = (
 
 
 def node_scores(solution: Solution | Observation, frame: Any, by: str) -> Table:
-    """The scores of a solution, or of a round of a run, on the rows of a frame; see `Solution.score`."""
+    """The scores of a solution, or of a round of a run, on the rows of a frame; see `Solution.score`.
+
+    Examples
+    --------
+    >>> gr.tuning.node_scores(solution, frame, "node").index.tolist()
+    ['a', 'b', 'c', 'd']
+    """
     import pandas as pd
 
     checks.one_of(*BY)(by, "by", DataError)

@@ -90,6 +90,9 @@ def made():
     problem = gr.Problem(gr.SquaredLoss(data) + lam * gr.TotalVariation(graph, gr.L2()))
     made = {"frame": frame, "data": data, "graph": graph, "lam": lam, "problem": problem}
     made["fitted"] = gr.fit(frame, graph, target="level", node="site", strengths=[0.1, 1.0], folds=2)
+    draws = pd.DataFrame(rng.normal(size=(400, 2)), columns=["rain", "temp"]).assign(site=np.repeat(list("abcd"), 100))
+    draws["level"] = draws["rain"] * np.where(draws["site"] < "c", 1.0, -1.0) + 0.1 * rng.normal(size=400)
+    made["many"] = gr.NodeData.from_frame(draws, node="site", target="level", features=["rain", "temp"])
     return {"gr": gr, "np": np, "nx": nx, "pd": pd, **made, "solution": problem.solve()}
 
 
@@ -123,6 +126,24 @@ def exported():
         for name in getattr(room, "__all__", ()):
             found[f"{room.__name__.partition('.')[2]}.{name}"] = getattr(room, name)
     return found
+
+
+VERBS = {
+    f"{room}.{name}": each
+    for room in ("inference", "theory", "tuning", "datasets", "plots")
+    for name, each in inspect.getmembers(importlib.import_module(f"graphreg.{room}"), inspect.isfunction)
+}
+# other rooms call these, or results do; of the last two the result is made by what takes seconds
+INSIDE = ("form_of", "parameter_meant", "parameters_in", "square_roots", "strength_bounds", "varying", "local_fits")
+INSIDE += ("is_probabilistic", "usual_method", "given_places", "kkt", "outlines_of", "positions_or_outlines")
+INSIDE += ("confidence_region", "plot_audit")
+
+
+@pytest.mark.parametrize("name", [each for each in VERBS if each.partition(".")[2] not in INSIDE])
+def test_a_verb_of_a_room_has_an_example_that_runs(name, names):
+    assert ">>>" in (VERBS[name].__doc__ or ""), f"{name} has no example"
+    said = run(name, inspect.unwrap(VERBS[name]), names)
+    assert not said, said
 
 
 @pytest.mark.parametrize("name", exported())
