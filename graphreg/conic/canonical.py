@@ -6,6 +6,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
@@ -18,6 +19,7 @@ from .programme import Block, Programme
 
 SOLVERS = ("CLARABEL", "SCS", "OSQP", "HIGHS")
 OPTIONS = {"use_quad_obj": True}  # so that P is kept
+SHORTER = 0.9  # of the way to the boundary; usually .99
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,16 +47,21 @@ class Canonical:
                 problem, _ = fresh.apply(problem)
             return problem.objective.expr, problem.variables()
 
+    @cached_property
+    def constraints(self) -> Array:
+        """The number of the stored constraint that each row belongs to."""
+        sizes = [sum(arg.size for arg in each.args) for each in self.data["param_prob"].constraints]
+        return np.repeat(np.arange(len(sizes)), sizes)
+
+    def named(self, k: int) -> str:
+        """The user's name of a stored constraint; empty where CVXPY added it."""
+        stored = self.data["param_prob"].constraints[k]
+        own = next((each for each in self.problem.constraints if each.id == stored.id), None)
+        return "" if own is None else f"`{getattr(own, 'label', None) or own}`"
+
     def row(self, row: int) -> str:
         """The constraint that a row belongs to."""
-        at, words = row, "a constraint that CVXPY added"
-        for constraint in self.data["param_prob"].constraints:
-            size = sum(arg.size for arg in constraint.args)
-            if at < size:
-                own = next((c for c in self.problem.constraints if c.id == constraint.id), None)
-                return words if own is None else f"`{getattr(own, 'label', None) or own}`"
-            at -= size
-        return words
+        return self.named(self.constraints[row]) or "a constraint that CVXPY added"
 
     def variable(self, column: int) -> str:
         """The variable that a column belongs to."""
@@ -226,12 +233,14 @@ def _upper_triangles(z: Array, dims: Any) -> Array:
 
 
 def helped(p: Programme, feasible: bool = False, tolerance: float | None = None) -> Answer:
-    """What Clarabel says of a programme, or of its constraints alone; less exactly where a tolerance is given."""
+    """What Clarabel says of a programme, or of its constraints alone; where a tolerance is given less exactly, by
+    shorter steps, which end where longer ones lead nowhere."""
     clarabel: Any = import_module("clarabel")
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     if tolerance is not None:
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
+        settings.max_step_fraction = SHORTER
     kinds = {"soc": clarabel.SecondOrderConeT, "psd": clarabel.PSDTriangleConeT, "pow": clarabel.PowerConeT}
     cones = list[Any]()
     for block in p.blocks:

@@ -43,7 +43,7 @@ def near(system: System, start: Array, least: float = 1.0) -> Iterator[Reached]:
     steps, some = _Steps(system), False
 
     def found(shift: float, face: float = 0.0) -> list[Reached]:
-        zero = held(y, system.blocks, face * scale) if face else np.zeros(len(y), bool)
+        zero = held(y, system.blocks, face * scale, system.dual) if face else np.zeros(len(y), bool)
         at = settled(steps, np.where(zero, 0.0, y + shift * scale * e))
         try:
             return [] if at is None else [reach(system, proposal(system, at, zero))]
