@@ -305,7 +305,9 @@ def _message(stored: Canonical, known: Known) -> str:
         parts.append(known.why["lower"] + (f"; no constraint bounds {loose}: bounds may help" if loose else ""))
     if "descent" in known.evidence:
         parts.append("in one direction the objective falls without end, but no feasible point was found")
-    return "; ".join(parts) or known.why.get("ray", "no solver has an answer")
+    if not (parts or known.evidence):
+        parts.append(known.why.get("ray", "no solver has an answer"))
+    return "; ".join(parts)
 
 
 def _needed(stored: Canonical, found: Reached) -> Array:

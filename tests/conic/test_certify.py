@@ -28,6 +28,7 @@ def settled(problem, **options):
     found = gr.certify(problem, **options)
     assert found.status == "certified", str(found)
     assert found.holds(1e-6), str(found)
+    assert not found.message, str(found)
     assert found.lower <= found.upper
     return found
 
