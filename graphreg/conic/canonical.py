@@ -79,6 +79,23 @@ class Canonical:
             found = reduction.invert(found, inverse)
         return {v.name(): np.asarray(found.primal_vars[v.id]) for v in self.problem.variables()}
 
+    def columns(self) -> dict[int, Array]:
+        """Where the entries of the user's variables stand in the programme, by number, as far as that is known."""
+        first, moved, out = self.data["param_prob"].var_id_to_col, dict[int, Any](), dict[int, Array]()
+        for reduction, inverse in zip(self.chain.reductions, self.inverse, strict=True):
+            if type(reduction).__name__ == "CvxAttr2Constr" and inverse:
+                moved = inverse[0]
+        for v in self.problem.variables():
+            own, place = moved.get(v.id, v), np.arange(v.size)
+            if any(v.attributes[name] for name in ("symmetric", "PSD", "NSD")):
+                i, j = np.indices(v.shape).reshape(2, -1)  # of the upper triangle, row by row
+                i, j = np.minimum(i, j), np.maximum(i, j)
+                place = i * v.shape[0] - i * (i + 1) // 2 + j
+            elif own.size != v.size:
+                continue
+            out[v.id] = first[own.id] + place
+        return out
+
 
 def check(problem: Any) -> None:
     """Raise where a problem is none of CVXPY, or none of which a bound can be proved."""

@@ -152,37 +152,28 @@ def _semidefinite(v: Array, k: int) -> Array | None:
 def _three(V: Array, block: Block, dual: bool) -> Array | None:
     """Half the inverse root of the Hessian of -log g - log y - log z; the dual of the exponential cone is the cone
     itself at (-y, -x, e z), that of a power cone at (x / a, y / (1 - a), z)."""
-    turn = np.eye(3)
+    turn, a = np.eye(3), block.size
     if dual:
-        a = block.size
-        turn = (
-            np.array([[0, -1, 0], [-1, 0, 0], [0, 0, np.e]])
-            if block.kind == "exp"
-            else np.diag([1 / a, 1 / (1 - a), 1])
-        )
+        exp = np.array([[0, -1, 0], [-1, 0, 0], [0, 0, np.e]])
+        turn = exp if block.kind == "exp" else np.diag([1 / a, 1 / (1 - a), 1])
     V = V @ turn.T
     x, y, z = V.T
     face = (x <= 0.0) & (y == 0.0) & (z >= 0.0) if block.kind == "exp" else ~V.any(axis=1)  # lines, or a point
     x, y, z = np.where(face[:, None], CENTRES[block.kind], V).T
-    with np.errstate(all="ignore"):
+    one, none = np.ones(len(x)), np.zeros(len(x))
+    with np.errstate(all="ignore"):  # the Hessian is slope slope' / g^2 + bend line line' + diag(more)
         if block.kind == "exp":
-            g = y * np.log(z / y) - x
-            good, slope = (y > 0) & (z > 0) & (g > 0), np.stack([-np.ones_like(y), np.log(z / y) - 1, y / z], 1)
-            H = slope[:, :, None] * slope[:, None, :] / (g**2)[:, None, None]
-            H[:, 1, 1] += 1 / y / g + 1 / y**2
-            H[:, 1, 2] -= 1 / z / g
-            H[:, 2, 1] -= 1 / z / g
-            H[:, 2, 2] += y / z**2 / g + 1 / z**2
+            g, p, q = y * np.log(z / y) - x, y, z
+            slope, bend, line = [-one, np.log(z / y) - 1, y / z], y / g, [none, 1 / y, -1 / z]
+            more = [none, 1 / y**2, 1 / z**2]
         else:
-            a, lift = block.size, (x**block.size * y ** (1 - block.size)) ** 2
-            g = lift - z**2
-            good, slope = (x > 0) & (y > 0) & (g > 0), np.stack([2 * a * lift / x, 2 * (1 - a) * lift / y, -2 * z], 1)
-            H = slope[:, :, None] * slope[:, None, :] / (g**2)[:, None, None]
-            H[:, 0, 0] += (2 * a * (1 - 2 * a) * lift / g + 1 - a) / x**2
-            H[:, 1, 1] += (2 * (1 - a) * (2 * a - 1) * lift / g + a) / y**2
-            H[:, 0, 1] -= 4 * a * (1 - a) * lift / (x * y) / g
-            H[:, 1, 0] = H[:, 0, 1]
-            H[:, 2, 2] += 2 / g
+            lift, p, q = (x**a * y ** (1 - a)) ** 2, x, y
+            g, line = lift - z**2, [2 * a / x, 2 * (1 - a) / y, none]
+            slope, bend = [lift * line[0], lift * line[1], -2 * z], -lift / g
+            more = [(2 * a * lift / g + 1 - a) / x**2, (2 * (1 - a) * lift / g + a) / y**2, 2 / g]
+        good = (p > 0) & (q > 0) & (g > 0)
+        S, L, D = (np.stack(each, 1)[:, :, None] for each in (slope / g, line, more))
+        H = S * S.transpose(0, 2, 1) + bend[:, None, None] * (L * L.transpose(0, 2, 1)) + np.eye(3) * D
         if not good.all():
             return None
         try:

@@ -219,20 +219,20 @@ class _Work:
 
     def falling(self, d: Array) -> bool:
         p = self.p
-        fall = -float(p.q @ d)
-        start = np.concatenate([d, -(p.A @ d)[p.in_cones]]) / max(fall, 1e-300)
-        for found in near(programme.descent(p), start, 1e-12) if fall > 0.0 else ():
-            if verify.descends(p, found):
-                self.known.evidence["descent"] = found
-                return True
-        return False
+        start = np.concatenate([d, -(p.A @ d)[p.in_cones]])
+        found = _ray(programme.descent(p), start, -float(p.q @ d), lambda each: verify.descends(p, each))
+        self.known.evidence |= {} if found is None else {"descent": found}
+        return found is not None
 
 
 def _excluded(p: Programme, z: Array) -> Reached | None:
     """A proof near z that no point is feasible."""
-    fall = -float(p.b @ z)
-    some = near(programme.contradiction(p), z / fall, 1e-12) if fall > 0.0 else ()
-    return next((found for found in some if verify.contradicts(p, found)), None)
+    return _ray(programme.contradiction(p), z, -float(p.b @ z), lambda each: verify.contradicts(p, each))
+
+
+def _ray(system: System, start: Array, fall: float, proves: Callable[[Reached], bool]) -> Reached | None:
+    """What proves something near a ray, along which something falls by so much."""
+    return next(filter(proves, near(system, start / fall, 1e-12)), None) if fall > 0.0 else None
 
 
 def _told(stored: Canonical, known: Known, reported: float | None) -> ConicCertificate:
@@ -248,20 +248,8 @@ def _told(stored: Canonical, known: Known, reported: float | None) -> ConicCerti
     if about.found is not None:
         found = about.found.proposal
         point = stored.point((found.high + found.low)[: len(stored.programme.q)])
-    message = _message(stored, known)
-    return ConicCertificate(
-        lower,
-        upper,
-        status,
-        message,
-        point,
-        reported,
-        stored.programme,
-        stored.offset,
-        stored.sign,
-        known.evidence,
-        about.scope,
-    )
+    stood = reported, stored.programme, stored.offset, stored.sign
+    return ConicCertificate(lower, upper, status, _message(stored, known), point, *stood, known.evidence, about.scope)
 
 
 def _added(bound: float, offset: float, way: float) -> float:
