@@ -20,6 +20,7 @@ HERE = str(Path(__file__).parents[1])
 MANY = 10_000  # names among which one that was meant is looked for
 SHOWN = 12  # names that a message lists
 LONGEST = 300  # characters of a value
+PRODUCT = "is a product of unknowns, which is not convex; give one as a number, or write gr.Quadratic(Q)(rows)"
 
 
 def users_line() -> int:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..compiling import not_convex
 from ..errors import ConvexityError, ModelError, SolverError
 from ..terms import Array
 from .programme import Block, Programme
@@ -110,8 +111,11 @@ def check(problem: Any) -> None:
         raise ModelError(f"{names} must be integers: bounds by duality are of convex problems; relax it to get a bound")
     if not problem.is_dcp():
         kind = "; it follows DGP or DQCP, which are not supported" if problem.is_dgp() or problem.is_dqcp() else ""
+        part: Any = next(each for each in (problem.objective, *problem.constraints) if not each.is_dcp())
+        guilty = next((arg for arg in part.args if not arg.is_dcp()), None)
+        said = f"`{part}` is not convex" if guilty is None else not_convex(guilty)
         raise ConvexityError(
-            f"the problem does not follow CVXPY's rules of convexity (problem.is_dcp() is False){kind}"
+            f"the problem does not follow CVXPY's rules of convexity (problem.is_dcp() is False){kind}: {said}"
         )
     lacking = [p.name() for p in problem.parameters() if p.value is None]
     if lacking:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import permutations
 
@@ -292,6 +293,19 @@ def test_whose_answers_the_bounds_rest_on_and_what_the_gap_is_relative_to_are_pr
     two = replace(small, by={"primal": "an answer of A", "dual": "that of B"})
     assert "near an answer of A (upper bound), and that of B (lower bound)" in str(two)
     assert "near an answer of A (lower bound), and that of B (upper bound)" in str(replace(two, sign=-1.0))
+
+
+@pytest.mark.parametrize(
+    ("objective", "constraints", "said"),
+    [
+        (X[0] * X[1], [], "x[0] * x[1] is a product of unknowns, which is not convex; give one as a number"),
+        (-cp.square(X[0]), [], "` is not convex"),
+        (X[0], [cp.sqrt(X[0]) <= 1.0], "<= 1.0` is not convex"),
+    ],
+)
+def test_what_is_not_convex_is_named(objective, constraints, said):
+    with pytest.raises(ConvexityError, match=re.escape(said)):
+        gr.certify(cp.Problem(cp.Minimize(objective), constraints))
 
 
 def test_a_linear_objective_without_constraints_is_unbounded():
