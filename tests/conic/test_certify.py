@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import permutations
 
 import cvxpy as cp
 import numpy as np
 import pytest
 
 import graphreg as gr
+from graphreg.conic import canonical
+from graphreg.conic.canonical import Answer
+from graphreg.datasets import random_problem
 from graphreg.errors import ConvexityError, ModelError, SolverError
 from graphreg.verify import check
 
@@ -26,6 +30,7 @@ def settled(problem, **options):
     found = gr.certify(problem, **options)
     assert found.status == "certified", str(found)
     assert found.holds(1e-6), str(found)
+    assert not found.message, str(found)
     assert found.lower <= found.upper
     return found
 
@@ -168,6 +173,45 @@ def test_what_excludes_each_other_and_what_falls_is_named():
     falls = gr.certify(cp.Problem(cp.Minimize(y + cp.norm(x)), [y <= 3, x >= 0]))
     assert falls.status == "unbounded"
     assert "falls without end along `y`" in falls.message
+
+
+def test_no_more_constraints_are_named_than_contradict_each_other():
+    x, y = cp.Variable(8, name="x"), cp.Variable(name="y")
+    needed = [(cp.sum(x) == 1).set_label("budget"), (x <= 0.1).set_label("cap")]
+    others = [x >= 0, y <= 3, y >= 0, cp.norm(x) <= 5, cp.sum(x[:4]) >= 0.45, x[0] + x[1] >= 0.25]
+    found = gr.certify(cp.Problem(cp.Minimize(y), [*others, *needed]))
+    assert found.message in [
+        f"no point meets `{a}`, `{b}` together: relax one" for a, b in permutations(("budget", "cap"))
+    ]
+    nothing = gr.certify(cp.Problem(cp.Minimize(y), [(0 * y >= 1).set_label("never"), y >= 0]))
+    assert nothing.message == "no point meets `never` together: relax one"
+
+
+def test_an_objective_that_falls_beside_an_exponential():
+    x = cp.Variable(2, name="x")
+    found = gr.certify(cp.Problem(cp.Minimize(x[0] + x[1]), [cp.exp(x[0]) <= 2]))
+    assert (found.status, found.upper) == ("unbounded", -np.inf)
+
+
+@pytest.mark.parametrize("ray", ["infeasible", "unbounded", "none"])
+def test_an_answer_that_proves_nothing_is_told(ray, monkeypatch):
+    x = cp.Variable(2, name="x")
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x)), [x >= 1])
+    problem.solve(solver="CLARABEL")
+    wrong = Answer(np.ones(2), np.ones(canonical.canonical(problem).programme.b.shape), ray)
+    monkeypatch.setattr(canonical, "helped", lambda *_, **__: wrong)
+    found = gr.certify(problem)
+    assert found.status == "refused"
+    said = "no solver has an answer" if ray == "none" else f"a solver says {ray}, and near what it says no proof of"
+    assert found.message.startswith(said)
+
+
+def test_a_solver_that_does_not_get_on_is_asked_for_shorter_steps():
+    """The counts of a Poisson loss are large, and Clarabel gives up far from the optimum."""
+    drawn = random_problem(144)
+    found = drawn.problem.compile().certify()
+    assert found.status == "certified"
+    assert found.relative_gap < 1e-4
 
 
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
