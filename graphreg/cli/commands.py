@@ -11,7 +11,7 @@ import click
 from ..base.escaping import printed
 from . import exits
 from .example import MODEL
-from .outputs import Outputs, to_page, with_outputs
+from .outputs import Outputs, to_page, with_outputs, with_predictions
 from .program import (
     BYTES,
     FILE,
@@ -197,9 +197,8 @@ def predict(read: Any, to: Outputs, rows: Path, kind: str, name: str | None, **a
     if solution.status != "certified":
         warning = f"the coefficients are not certified to the gap asked for: {solution.status}"
         exits.say(warning, err=True)
-    predicted = solution.predict(frame, kind)
-    table = frame.assign(prediction=predicted) if predicted.ndim == 1 else frame.join(predicted.add_prefix("P "))
-    document = {"status": solution.status, "rows": table.to_dict("records")}
-    table = table.assign(prediction_status=solution.status)  # in every row: a table is read without what was printed
+    table = with_predictions(frame, solution.predict(frame, kind), solution.status)
+    rows_of = table.drop(columns="prediction_status").to_dict("records")
+    document = {"status": solution.status, "rows": rows_of}
     to.deliver(table, table, document, text=printed(table, max_rows=20), warning=warning)
     return exits.of_status(solution.status)

@@ -13,7 +13,7 @@ import click
 from ..base import escaping
 from ..errors import GraphregError
 from . import exits
-from .outputs import Outputs, with_outputs
+from .outputs import Outputs, with_outputs, with_predictions
 from .program import FILE, SECONDS, choice, gap_option, main
 
 
@@ -36,10 +36,18 @@ from .program import FILE, SECONDS, choice, gap_option, main
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the folds.")
 @click.option("--seconds", type=SECONDS, help="A budget of time for all of it.")
 @click.option("--intervals", type=FILE, help="Write standard errors and 95% intervals of each node alone to this file.")
+@click.option("--predict", type=(FILE, FILE), metavar="ROWS FILE", help="Predict the rows of a table, into a file.")
 @click.option("--code", is_flag=True, help="Print the lines of Python that do the same, and nothing else.")
 @with_outputs("the scores and the clusters")
 def fit(
-    table: Path, edges: Path, to: Outputs, features: str | None, gap: float | None, intervals: Path | None, **asked: Any
+    table: Path,
+    edges: Path,
+    to: Outputs,
+    features: str | None,
+    gap: float | None,
+    intervals: Path | None,
+    predict: tuple[Path, Path] | None,
+    **asked: Any,
 ) -> int:
     """Fit a model at every node to the rows of TABLE, tied together along EDGES (the labels of their ends in the
     first two columns), and say how well it predicts rows that were held out.
@@ -52,6 +60,7 @@ def fit(
 
     code, more = asked.pop("code"), list[Any]()
     folder.check_new(intervals, to.force, "--intervals")
+    folder.check_new(predict and predict[1], to.force, "--predict")
     names = None if features is None else [name.strip() for name in features.split(",")]
     with said_as_options():
         found = gr.fit(table, edges, features=names, gap=gap or 1e-6, progress=to.progress, **asked)
@@ -68,6 +77,10 @@ def fit(
             more += [gr.inference.local_regions(found).table()] if intervals is not None else []
         except GraphregError as error:  # of a node alone: the answer is none the worse
             exits.say(f"no intervals: {error}", err=True)
+        if predict is not None:
+            rows = found.rows.rows_like(predict[0])
+            written = with_predictions(rows, found.predict(rows), found.solution.status)
+            folder.write_all(predict[1].parent, {predict[1].name: escaping.table(written)})
         for each in more:
             folder.write_all(intervals.parent, {intervals.name: escaping.table(each.reset_index())})
             document["intervals"] = each.reset_index().to_dict("records")

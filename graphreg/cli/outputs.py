@@ -97,6 +97,12 @@ class Outputs:
         return undrawn
 
 
+def with_predictions(rows: pd.DataFrame, predicted: Any, status: str) -> pd.DataFrame:
+    """Rows with what was predicted, and the status in every one: a table is read without what was printed."""
+    table = rows.assign(prediction=predicted) if predicted.ndim == 1 else rows.join(predicted.add_prefix("P "))
+    return table.assign(prediction_status=status)
+
+
 def with_outputs(picture: str = "") -> Callable[[Command], Command]:
     """A command with the options --csv, --html, --picture (where ``picture`` says what it shows), --force, --quiet and
     --json, which it is given as ``to``, an `Outputs`."""

@@ -59,8 +59,10 @@ class UsedRows(Brief):
     classes: tuple[Any, ...] = ()
 
     def rows_like(self, frame: Any) -> pd.DataFrame:
-        """Other rows with these columns, filled by the same rule; the target is not needed."""
+        """Other rows with these columns and with the index that they have, filled by the same rule; the target is not
+        needed."""
         rows = opened(frame, self.node, self.ids)[0]
+        rows.index = frame.index if is_frame(frame) else rows.index
         return rows.fillna({name: value for name, value in self.fill.items() if name in rows})
 
 
@@ -97,6 +99,8 @@ def read(table: Any, named: Columns, missing: str, ids: str) -> UsedRows:
             (numbers if kind == "number" else categories).append(c)
     if weights is not None:
         complaints += _kind(frame, weights, first)[0]
+    if copies := int(frame.duplicated().sum()) if numbers and not complaints else 0:
+        remarks.append(f"{copies:,} of {len(frame):,} rows are copies of others, and were kept")
     used = UsedRows(frame, node, target, weights, tuple(numbers), tuple(categories), {}, ids, tuple(remarks))
     used = _without_gaps(replace(used, frame=frame[[*asked, *numbers, *categories]]), missing, first, complaints)
     if complaints:
@@ -262,9 +266,7 @@ def graph_of(given: Any, ids: str, repeated: str, weight: Hashable | None) -> tu
         return _of_file(Path(given), repeated, weight)
     if weight is not None:
         raise DataError("edge_weight= names a column of a file of edges; this graph has its weights")
-    graph = (
-        Graph.from_edges(given, repeated="sum") if repeated == "sum" and isinstance(given, list) else Graph.of(given)
-    )
+    graph = Graph.of(given, repeated)
     if ids == "exact":
         return graph, []
     labels = as_text(graph.labels, ids == "strip")

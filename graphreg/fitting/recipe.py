@@ -234,10 +234,12 @@ def _joined(rows: UsedRows, graph: gr.Graph, said: Sequence[str]) -> tuple[gr.Gr
     if not graph.n_edges:
         raise GraphError("the graph has no edges, so that nothing ties its nodes to each other; add edges")
     remarks, empty = [*said], [label for label in graph.labels if label not in seen]
+    known = [label for label in graph.labels if label in seen]
     if lacking:
         s = "s" * (len(lacking) > 1)
         few = listed([repr(label) for label in lacking])
         remarks.append(f"{len(lacking):,} node{s} of the table not in the graph, fitted alone: {few}")
+        remarks += [f"no node {label!r} in the graph{hint}" for label, hint in doubts(lacking, (), known)]
         graph = gr.Graph((*graph.labels, *lacking), graph.tail, graph.head, graph.weight)
     if empty:
         none = f"{len(empty):,} of {len(graph.labels):,} nodes have no rows, and follow their neighbours"

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .. import checks
 from ..errors import GraphError
 from .columns import as_narwhals
-from .labels import SUM_THEM, Array, Labels, as_labels, edge_name, label_index, places_of
+from .labels import Array, Labels, as_labels, edge_name, label_index, places_of
 from .sources import Parts, from_edges, from_networkx, from_sparse, is_networkx
 
 KNOWN = (
@@ -144,14 +145,18 @@ def undirected(labels: Labels, tail: Array, head: Array, weight: Any) -> Parts:
                 raise GraphError(f"{edge} has the weight {back!r} from one end and {w!r} from the other; give it one")
             continue
         if (i, j) in there:
-            raise GraphError(f"{edge_name(labels[i], labels[j])} appears twice; {SUM_THEM}")
+            raise GraphError(f"{edge_name(labels[i], labels[j])} appears twice from the same end; leave one out")
         there[i, j] = w
     ends = np.array(list(there), dtype=np.intp).reshape(-1, 2)
     return labels, ends[:, 0], ends[:, 1], list(there.values())
 
 
-def summed(labels: Labels, tail: Array, head: Array, weight: Any) -> Parts:
-    """Edges that stand several times as one, with all their weights; by first appearance."""
+def once(parts: Parts, repeated: str) -> Parts:
+    """Edges that stand several times as one, with all their weights, by first appearance; as they are where repeated
+    ones are an error."""
+    if checks.one_of("error", "sum")(repeated, "repeated", GraphError) == "error":
+        return parts
+    labels, tail, head, weight = parts
     total: dict[tuple[int, int], float] = {}
     for i, j, w in zip(tail.tolist(), head.tolist(), list(weight), strict=True):
         pair = min(i, j), max(i, j)

@@ -157,7 +157,7 @@ class Graph(Frozen, Shown):
 
     # ---- constructors ------------------------------------------------------------------------------------------------
     @staticmethod
-    def of(graph: Any) -> Graph:
+    def of(graph: Any, repeated: str = "error") -> Graph:
         """``graph`` as a `Graph`, whatever holds it:
 
         a `Graph`; a graph of networkx or igraph; a symmetric adjacency, of scipy or an array; the edges, a list of
@@ -166,7 +166,9 @@ class Graph(Frozen, Shown):
         node to its neighbours, or to their weights by label; the weights or the Graph of libpysal; the polygons of a
         GeoDataFrame, joined where they touch; a graph of torch_geometric, or its ``edge_index`` (2, m).
 
-        Of mappings and ``edge_index`` an edge may stand once, or from both of its ends with the same weight.
+        Of mappings and ``edge_index`` an edge may stand once, or from both of its ends with the same weight. An edge of
+        a list, array or frame that stands several times is refused, or, where ``repeated`` is "sum", one with all their
+        weights.
 
         Returns
         -------
@@ -185,7 +187,7 @@ class Graph(Frozen, Shown):
         """
         if isinstance(graph, Graph):
             return graph
-        return Graph(*conversions.parts_of(graph))
+        return Graph(*conversions.once(conversions.parts_of(graph), repeated))
 
     @staticmethod
     def from_networkx(graph: nx.Graph, weight: str | None = "weight") -> Graph:
@@ -248,9 +250,7 @@ class Graph(Frozen, Shown):
         >>> gr.Graph.from_edges([("a", "b", 2.0)]).weight
         array([2.])
         """
-        parts = sources.from_edges(edges, weights, nodes)
-        summing = checks.one_of("error", "sum")(repeated, "repeated", GraphError) == "sum"
-        return Graph(*(conversions.summed(*parts) if summing else parts))
+        return Graph(*conversions.once(sources.from_edges(edges, weights, nodes), repeated))
 
     @staticmethod
     def from_sparse(adjacency: Any, labels: Iterable[Hashable] | None = None) -> Graph:

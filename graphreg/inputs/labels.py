@@ -228,7 +228,7 @@ def in_place(labels: Sequence[Hashable], index: Mapping[Hashable, int]) -> bool:
 
 # ---- labels, edges and weights as users give them: read, checked, and named in messages ------------------------------
 
-SUM_THEM = 'sum the weights into one edge, as repeated="sum" does in Graph.from_edges and fit'
+SUM_THEM = 'sum the weights into one edge, as repeated="sum" does in Graph.of, Graph.from_edges and fit'
 FILL = "fill it in or drop the row"
 DECODE = "read its file with the encoding that it is in"
 
