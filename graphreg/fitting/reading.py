@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -213,7 +214,10 @@ def _kind(frame: Any, name: Hashable, first: int) -> tuple[list[str], str]:
             f"{name!r} holds text with {count:,} different values ({column.iloc[0]!r}, ...), which looks like a name "
             "of each row: leave the column out, with features=[...]"
         ], ""
-    return [], "constant" if count < 2 else "category"
+    alike = sorted({str(x) for x in column.dropna()}, key=lambda x: (x.strip().casefold(), x))
+    pairs = [f"{a!r} and {b!r}" for a, b in pairwise(alike) if a.strip().casefold() == b.strip().casefold()]
+    said = f"{name!r} has categories that differ by spaces or by case only: {listed(pairs, 3)}; write them alike"
+    return [said] * bool(pairs), "constant" if count < 2 else "category"
 
 
 def signed(column: Any) -> str:

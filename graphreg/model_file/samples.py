@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.escaping import visible
-from ..base.messages import near
+from ..base.messages import count, near
 from ..errors import DataError
 from ..inputs import NodeData, Standardised
 from .schema import DataKeys, FileTable, Place, listed, text_of
@@ -109,10 +109,10 @@ class SampleTable:
         kept = f"{len(self.frame)} of {self.rows} rows" if len(self.frame) < self.rows else f"{self.rows} rows"
         text = f"{visible(self.file)}: {kept}, {len(self.labels)} nodes"
         if self.features:
-            text += f", {len(self.features)} features" + (" and an intercept" if self.keys.intercept else "")
+            text += f", {count(len(self.features), 'feature')}" + (" and an intercept" if self.keys.intercept else "")
         if self.standardised is not None:
-            count = len(self.standardised.center)
-            every = "the features are" if count == len(self.features) else f"{count} features are"
+            number = len(self.standardised.center)
+            every = "the features are" if number == len(self.features) else f"{number} features are"
             text += f"\n  {every} standardised: penalties see standard deviations, tables have the units of the columns"
         return text
 

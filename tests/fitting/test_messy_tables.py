@@ -181,6 +181,16 @@ def test_zeros_in_front_that_a_spreadsheet_took_off_are_named():
         refuse_look_alikes(["km4"], ["km4", "km04"])
 
 
+def test_categories_that_differ_by_spaces_or_by_case_only_are_refused():
+    rows = pd.DataFrame(
+        {"n": np.repeat(["a", "b"], 6), "y": np.arange(12.0) / 3, "soil": ["Clay", "clay ", "loam"] * 4}
+    )
+    with pytest.raises(
+        DataError, match="'soil' has categories that differ by spaces or by case only: 'Clay' and 'clay '"
+    ):
+        gr.fit(rows, [("a", "b")], target="y", node="n")
+
+
 def test_nodes_that_are_probably_misspelt_are_named():
     rows = pd.DataFrame({"town": np.repeat(["Ulm", "Bonn", "Essen", "Ward 1"], 6), "y": np.arange(24.0) / 3})
     found = gr.fit(rows, chain("Ulm", "Bnon", "Bonn", "Esssen", "Ward 1", "Ward 2"), target="y", node="town", folds=3)
