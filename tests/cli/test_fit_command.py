@@ -141,3 +141,15 @@ def test_standard_errors_and_intervals_are_written_and_shown(folder):
     assert lonely.exit_code == 0  # the answer is there
     assert "no intervals: " in lonely.stderr
     assert "'St. F'" in lonely.stderr
+
+
+def test_rows_of_another_table_are_predicted(folder):
+    asked = ("fit", "visits.csv", "edges.csv", *ASKED, "--missing", "drop")
+    rows = pd.read_csv("visits.csv").dropna().drop(columns="visits")[::-2]
+    rows.to_csv("rows.csv", index=False)
+    assert run(*asked, "--predict", "rows.csv", "predictions.csv").exit_code == 0
+    found = gr.fit("visits.csv", "edges.csv", target="visits", node="clinic", folds=2, missing="drop")
+    written = pd.read_csv("predictions.csv")
+    assert written["prediction"].tolist() == pytest.approx(found.predict(rows).tolist(), rel=1e-9)
+    assert set(written["prediction_status"]) == {"certified"}
+    assert "exists; name another file" in run(*asked, "--predict", "rows.csv", "predictions.csv").output

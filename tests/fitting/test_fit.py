@@ -82,6 +82,8 @@ def test_tables_and_predictions_are_in_the_units_of_the_table(fitted):
     by_hand += at["soil[loam]"] * (frame["soil"] == "loam") + at["soil[sand]"] * (frame["soil"] == "sand")
     assert fitted.predict(frame.drop(columns="y")).to_numpy() == pytest.approx(by_hand.to_numpy(), rel=1e-9)
     assert table.loc["n0", "income"] == pytest.approx(0.8, abs=0.2)
+    some = frame[frame["soil"] == "clay"].iloc[::-1]  # of other places than 0, 1, ...
+    pd.testing.assert_series_equal(fitted.predict(some), fitted.predict(frame).loc[some.index])
 
 
 def test_pictures_and_pages(fitted, tmp_path):

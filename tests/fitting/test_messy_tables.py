@@ -199,6 +199,23 @@ def test_nodes_that_are_probably_misspelt_are_named():
         "no rows at 'Bnon'; did you mean 'Bonn'?",  # which has edges as well
         "no rows at 'Esssen'; did you mean 'Essen'?",
     ]
+    rows.loc[0, "town"] = "Bnon"  # one row, beside five that are written well
+    found = gr.fit(rows, chain("Ulm", "Bonn", "Essen", "Ward 1"), target="y", node="town", folds=3)
+    assert "no node 'Bnon' in the graph; did you mean 'Bonn'?" in found.remarks
+
+
+@pytest.mark.parametrize("kind", [list, pd.DataFrame, np.array], ids=["list", "frame", "array"])
+def test_edges_that_stand_several_times_are_summed_whatever_holds_them(kind):
+    edges = kind([*chain(*NAMED), ("Region B", "Region A")])
+    with pytest.raises(GraphError, match='repeated="sum"'):
+        gr.fit(labelled(), edges, **HOW)
+    assert gr.fit(labelled(), edges, repeated="sum", **HOW).graph.weight.tolist() == [2.0, *[1.0] * 11]
+
+
+def test_rows_that_are_copies_are_counted():
+    rows = labelled().assign(age=np.arange(52.0))
+    found = gr.fit(pd.concat([rows, rows.iloc[:3]]), chain(*NAMED), **HOW)
+    assert "3 of 55 rows are copies of others, and were kept" in found.remarks
 
 
 def test_the_graph_is_stripped_too_and_edges_that_become_one_are_as_repeated_says():
