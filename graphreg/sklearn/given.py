@@ -67,6 +67,7 @@ def rows_of(estimator: Any, X: Any, node: Any, reset: bool) -> Rows:
                 error.add_note(
                     f"if a column holds the labels of the nodes, name it: {type(estimator).__name__}(node=...)"
                 )
+            _name_text(X, error)
             raise
         if node is not None:
             check_consistent_length(X, node)
@@ -77,8 +78,29 @@ def rows_of(estimator: Any, X: Any, node: Any, reset: bool) -> Rows:
         )
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     rest, labels, place = taken(X, column)
-    rest = check_array(rest, estimator=estimator, input_name="X", **FLOATS)
+    try:
+        rest = check_array(rest, estimator=estimator, input_name="X", **FLOATS)
+    except ValueError as error:
+        _name_text(rest, error)
+        raise
     return Rows(dense(rest), labels, place)
+
+
+def _name_text(X: Any, error: ValueError) -> None:
+    """Add to an error the columns of a frame that hold text, and what is to be done about them."""
+    frame = as_narwhals(X, "DataFrame")
+    if text := [] if frame is None else [name for name in frame.columns if not _is_numbers(frame[name].to_list())]:
+        error.add_note(
+            f"columns that are no numbers: {', '.join(map(repr, text))}; code them first, as OneHotEncoder of "
+            "scikit-learn does in a ColumnTransformer, or use graphreg.fit, which takes text as it is"
+        )
+
+
+def _is_numbers(column: list[Any]) -> bool:
+    try:
+        return np.asarray(column, dtype=float).ndim == 1
+    except (ValueError, TypeError):
+        return False
 
 
 def taken(X: Any, column: Any) -> tuple[Any, list[Hashable], int]:

@@ -132,3 +132,12 @@ def test_a_column_of_text_without_node_has_a_hint():
     with pytest.raises(ValueError, match="could not convert string") as error:
         GraphRegressor(GRAPH, 0.05).fit(X, Y)
     assert "GraphRegressor(node=...)" in "".join(error.value.__notes__)
+
+
+@pytest.mark.parametrize("node", ["region", None])
+def test_columns_of_text_are_named(node):
+    frame = pd.DataFrame({"region": list("abab"), "kind": list("xyxy"), "new": [True, False] * 2, "size": range(4)})
+    estimator = GraphRegressor([("a", "b")], node=node)
+    with pytest.raises(ValueError, match="could not convert string to float") as error:
+        estimator.fit(frame if node else frame.drop(columns="region"), [1.0, 2.0, 3.0, 4.0])
+    assert "columns that are no numbers: 'kind'; code them first" in "".join(error.value.__notes__)
