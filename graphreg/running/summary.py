@@ -205,7 +205,7 @@ def _nodes_of(form: Form, labels: Sequence[Hashable]) -> Array:
         more = f", and others are at {others:,} more that are none" if others else ""
         said = did_you_mean(labels[row], form.space.index)
         raise DataError(
-            f"row {row} is at {labels[row]!r}, which is not a node{said or more}; leave such rows out, or give the graph "
-            "the node with its edges: without data it follows its neighbours"
+            f"row {row} is at {labels[row]!r}, which is not a node{said or more}; leave such rows out, or give the "
+            "graph the node with its edges: without data it follows its neighbours"
         )
     return node
