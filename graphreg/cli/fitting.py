@@ -58,14 +58,14 @@ def fit(
 
     from . import folder
 
-    code, more = asked.pop("code"), list[Any]()
+    code = asked.pop("code")
     folder.check_new(intervals, to.force, "--intervals")
     folder.check_new(predict and predict[1], to.force, "--predict")
     names = None if features is None else [name.strip() for name in features.split(",")]
     with said_as_options():
         found = gr.fit(table, edges, features=names, gap=gap or 1e-6, progress=to.progress, **asked)
     with exits.finishing():
-        document = {
+        document: dict[str, Any] = {
             "strength": found.strength,
             "loss": found.loss,
             "remarks": list(found.remarks),
@@ -73,20 +73,31 @@ def fit(
             "status": found.solution.status,
             "coefficients": found.table().to_dict("index"),
         }
-        try:
-            more += [gr.inference.local_regions(found).table()] if intervals is not None else []
-        except GraphregError as error:  # of a node alone: the answer is none the worse
-            exits.say(f"no intervals: {error}", err=True)
         if predict is not None:
             rows = found.rows.rows_like(predict[0])
             written = with_predictions(rows, found.predict(rows), found.solution.status)
             folder.write_all(predict[1].parent, {predict[1].name: escaping.table(written)})
-        for each in more:
-            folder.write_all(intervals.parent, {intervals.name: escaping.table(each.reset_index())})
-            document["intervals"] = each.reset_index().to_dict("records")
+        more = [] if intervals is None else _intervals(found, intervals)
+        for table_of in more:
+            document["intervals"] = table_of.reset_index().to_dict("records")
         text = found.code() if code else "\n\n".join([typed(str(found)), *map(str, more)])
         to.deliver((found, *more), found.table().reset_index(), document, found.plot, text)
     return exits.of_status(found.solution.status)
+
+
+def _intervals(found: Any, file: Path) -> list[Any]:
+    """The intervals of each node alone, written to a file; none where one cannot be had, which is said."""
+    import graphreg as gr
+
+    from . import folder
+
+    try:
+        table = gr.inference.local_regions(found).table()
+    except GraphregError as error:  # of a node alone: the answer is none the worse
+        exits.say(f"no intervals: {error}", err=True)
+        return []
+    folder.write_all(file.parent, {file.name: escaping.table(table.reset_index())})
+    return [table]
 
 
 def typed(said: str) -> str:

@@ -99,7 +99,7 @@ class HeldRows(Shown):
             mine = self.table[self.table["term"] == term]
             lines.append(f"{term}: {mine['state'].tolist().count('held')} of {len(mine)} held")
             for state in ROW_STATES[1:]:
-                lines[-1] += f"; {state}: {some(names)}" if (names := _names(mine[mine["state"] == state])) else ""
+                lines[-1] += f"; {state}: {some(names)}" if (names := _names(mine, state)) else ""
         return "\n".join([*lines, *filter(None, [self.advice, self.note])])
 
     def __repr__(self) -> str:
@@ -135,7 +135,7 @@ def held_rows(certificate: Certificate, tied: Tied | None = None) -> HeldRows:
     tries = _tie(certificate, parts, claims, tied)
     table = _table(form, parts, claims)
     more = f"; prove=True tries those with another value here: {tries}" if tied is None and tries else ""
-    advice = f"undecided: a smaller gap= may decide more{more}" if (table["state"] == "undecided").any() else ""
+    advice = f"undecided: a smaller gap= may decide more{more}" if "undecided" in table["state"].tolist() else ""
     return HeldRows(table, certificate.note if certificate.scope == OWN_TERMS else "", advice)
 
 
@@ -198,8 +198,9 @@ def _claims(certificate: Certificate, parts: Separated, found: list[tuple[Array,
         yield _Claim(place, value, at, bound, margin, away, ends)
 
 
-def _names(rows: pd.DataFrame) -> list[object]:
-    """The keys of some rows, each with its numbers where these are told by themselves."""
+def _names(rows: Any, state: str) -> list[object]:
+    """The keys of the rows in a state, each with its numbers where these are told by themselves."""
+    rows = rows[rows["state"] == state]
     numbers: dict[Any, list[Any]] = {}
     for key, number in zip(rows["row"], rows["number"], strict=True):
         numbers.setdefault(key, []).append(number)
@@ -217,8 +218,11 @@ def _tie(certificate: Certificate, parts: Separated, claims: list[_Claim], tied:
     """Rows that can have no value at which they would hold: the problem with that value is worse. How many there are to
     try: at most `MOST` of the open ones, none that has such a value in this answer."""
     tries = [(c, e) for c in claims if c.ends for e in c.elsewhere().tolist()]
-    for claim, e in sorted(tries, key=lambda each: -abs(float(each[0].value[each[1]])))[:MOST] if tied else ():
-        if all(tied(parts.form, parts.form.edges[claim.place], e, end) > certificate.primal for end in claim.ends):
+    first = sorted(tries, key=lambda each: -abs(float(each[0].value[each[1]])))[:MOST]
+    for claim, e in first if tied else ():
+        if tied and all(
+            tied(parts.form, parts.form.edges[claim.place], e, end) > certificate.primal for end in claim.ends
+        ):
             claim.away[e] = np.nextafter(0.0, 1.0)
     return min(len(tries), MOST)
 
