@@ -64,7 +64,7 @@ class Node:
         return self._oracles.gradient(self._rows(w))[self._me]
 
     def prox(self, v: Array, step: float) -> Array:
-        """argmin over w of the node's losses at w plus ||w - v||^2 / (2 step), (d,)."""
+        """argmin over w of the node's losses and ridges at w plus ||w - v||^2 / (2 step), (d,)."""
         return self._oracles.prox(self._rows(v), step)[self._me]
 
     def node_prox(self, v: Array, step: float) -> Array:

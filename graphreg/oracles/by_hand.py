@@ -4,17 +4,18 @@ graph."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..base.display import Suggesting
 from ..errors import MethodError
-from ..form import EdgeBlock, Form
+from ..form import EdgeBlock, Form, SampleBlock
 from ..terms import Array
-from ..terms.penalties import AbstractSmoothPenalty
+from ..terms.penalties import AbstractSmoothPenalty, SquaredL2
 from .gradients import NodeGradients
 from .nodeprox import AbstractNodeProx, node_proxes
 
@@ -44,6 +45,7 @@ class Oracles(Suggesting):
         self.n, self.d = form.shape
         self._links = form.between
         self._ground = form.to_ground
+        self._last: tuple[bytes, tuple[AbstractNodeProx, ...]] = b"", ()  # proxes in the units of the last step
 
     def __repr__(self) -> str:
         return f"<Oracles of {self.n} nodes x {self.d} coordinates, {len(self.tail)} edges between nodes>"
@@ -75,11 +77,39 @@ class Oracles(Suggesting):
         """mu_i, a modulus of strong convexity of what `gradient` is the gradient of, (n,)."""
         return self._gradients.convexity
 
+    @cached_property
+    def _ridges(self) -> tuple[Array, Array]:
+        """mu and mu a of the node penalties mu_ij/2 (w_ij - a_ij)^2, (n, d) each."""
+        mu, pull = np.zeros((self.n, self.d)), np.zeros((self.n, self.d))
+        for edge in self._ground:
+            if isinstance(edge.penalty, SquaredL2):
+                at, center = np.ix_(edge.tail, edge.columns(self.d)), 0.0 if edge.center is None else edge.center
+                np.add.at(mu, at, edge.weight[:, None])
+                np.add.at(pull, at, edge.weight[:, None] * center)
+        return mu, pull
+
     def prox(self, v: Array, step: Any) -> Array:
-        """argmin over w of f_i(w) + ||w - v_i||^2 / (2 step_i), of the losses alone, without node penalties, (n, d);
-        ``step`` is a number or (n,)."""
-        out, tau = v.copy(), np.broadcast_to(np.asarray(step, dtype=float), (self.n,))
-        for prox in self._proxes:
+        """argmin over w of f_i(w) + ||w - v_i||^2 / (2 step_i), of the losses with the node penalties `SquaredL2`,
+        without others, (n, d); ``step`` is a number or (n,).
+
+        With t the step and a node penalty mu/2 ||w - a||^2, that of the losses at (v + t mu a) / (1 + t mu) with the
+        step t / (1 + t mu), also where mu differs between coordinates, which are then measured in
+        (1 + t mu)^(-1/2)."""
+        tau, (mu, pull) = np.broadcast_to(np.asarray(step, dtype=float), (self.n,)), self._ridges
+        if not mu.any():
+            return self._prox(self._proxes, v, tau)
+        more = 1.0 + tau[:, None] * mu
+        unit, v = more**-0.5, (v + tau[:, None] * pull) / more
+        if (unit == unit[:, :1]).all():
+            return self._prox(self._proxes, v, tau * unit[:, 0] ** 2)
+        key = unit.tobytes()
+        if self._last[0] != key:
+            self._last = key, node_proxes(_measured(self.form, unit))
+        return unit * self._prox(self._last[1], v / unit, tau)
+
+    def _prox(self, proxes: tuple[AbstractNodeProx, ...], v: Array, tau: Array) -> Array:
+        out = v.copy()
+        for prox in proxes:
             i = prox.nodes
             warm, memory = v[i], None
             for _ in range(CALLS):
@@ -145,3 +175,18 @@ class Oracles(Suggesting):
         ends = np.cumsum([len(edge.tail) for edge in self._links])
         parts = zip(self._links, np.split(rows, ends[:-1]), np.split(t, ends[:-1]), strict=True)
         return np.concatenate([each(*part) for part in parts]) if self._links else rows.copy()
+
+
+def _measured(form: Form, unit: Array) -> Form:
+    """The form where coordinate j of node i is measured in ``unit``_ij."""
+    return replace(form, samples=tuple(_in_units(block, unit) for block in form.at_nodes))
+
+
+def _in_units(block: SampleBlock, unit: Array) -> SampleBlock:
+    each = unit.reshape(len(unit), 1 if block.X is None else block.X.shape[1], -1)
+    if block.X is None or (each != each[:, :, :1]).any():
+        raise MethodError(
+            f"{block.name} has no prox beside a node penalty on some coordinates of a predictor alone; take it by gradient"
+        )
+    X = block.X * each[block.node, :, 0]
+    return replace(block, map=replace(cast(Any, block.map), X=X))

@@ -42,7 +42,39 @@ def test_proxes_of_losses_are_exact(loss):
     o, v, tau = problem.oracles(), np.random.default_rng(2).normal(size=(6, 2)), np.linspace(0.1, 3.0, 6)
     w = o.prox(v, tau)
     (block,) = problem.form.samples
-    np.testing.assert_allclose(block.adjoint(block.prices(w), w.shape) + (w - v) / tau[:, None], 0.0, atol=1e-9)
+    slope = block.adjoint(block.prices(w), w.shape) + 1e-9 * w  # that of the ridge
+    np.testing.assert_allclose(slope + (w - v) / tau[:, None], 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("features", [None, ["x0"]])
+@pytest.mark.parametrize("kind", [gr.SquaredLoss, gr.LogisticLoss, gr.MultinomialLoss])
+def test_proxes_of_losses_with_ridges_are_exact(kind, features):
+    rng, labels = np.random.default_rng(5), range(6)  # the last one has no samples
+    X, node = rng.normal(size=(30, 2)), np.repeat(labels[:5], 6)
+    y = rng.integers(0, 3, 30) if kind is gr.MultinomialLoss else np.sign(rng.normal(size=30))
+    loss = kind(gr.NodeData.from_arrays(X, y, node, intercept=True))
+    ridge = gr.NodePenalty(gr.SquaredL2(), features=features)
+    if kind is not gr.MultinomialLoss:
+        ridge += 3.0 * gr.NodePenalty(gr.SquaredL2(), features=["x1"], center=[2.0])
+    o = gr.Problem(loss + 0.1 * gr.TotalVariation(nx.path_graph(labels), gr.L2()) + 0.7 * ridge).oracles()
+    v = rng.normal(size=(o.n, o.d))
+    for tau in (np.linspace(0.1, 3.0, o.n), 1.0, np.linspace(0.1, 3.0, o.n)):
+        w = o.prox(v, tau)
+        step = np.broadcast_to(tau, (o.n,))[:, None]
+        np.testing.assert_allclose(step * o.gradient(w) + w - v, 0.0, atol=1e-8)
+
+
+def test_proxes_of_means_take_ridges_of_all_coordinates():
+    data = gr.NodeData.from_dict({i: (None, np.full((2, 2), float(i))) for i in range(3)})
+    for features, known in ((None, True), (["y0"], False)):
+        ridge = 0.5 * gr.NodePenalty(gr.SquaredL2(), features=features)
+        o = gr.Problem(gr.MeanLoss(data) + gr.TotalVariation(nx.path_graph(3), gr.L2()) + ridge).oracles()
+        if known:
+            w = o.prox(np.ones((3, 2)), 0.5)
+            np.testing.assert_allclose(0.5 * o.gradient(w) + w - 1.0, 0.0, atol=1e-12)
+        else:
+            with pytest.raises(MethodError, match="has no prox beside a node penalty on some coordinates"):
+                o.prox(np.ones((3, 2)), 0.5)
 
 
 @pytest.mark.parametrize("penalty", [gr.L2(), gr.L1(), gr.SquaredL2(), gr.LInf()], ids=lambda p: type(p).__name__)
