@@ -300,11 +300,6 @@ def features_of(frame: nw.DataFrame[Any], columns: Columns) -> Array | None:
     return X if columns.standardised is None else columns.standardised.applied(X, names)
 
 
-def stack(columns: list[Array]) -> Array | None:
-    """Columns side by side, None where there are none."""
-    return np.column_stack(columns) if columns else None
-
-
 def _array(values: Any, what: str, copied: bool = True) -> Array:
     """The values as an array, by default one of their own."""
     checks.unmasked(values, what, DataError)

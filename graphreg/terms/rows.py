@@ -21,7 +21,7 @@ from ..base.display import Brief
 from ..base.messages import count, did_you_mean, missing_entries, shown, unknown_labels
 from ..checks import is_number, is_whole, numbers, sequence
 from ..errors import GraphError, TermError
-from ..inputs import Graph, Labels, as_labels, difference_matrix, is_networkx
+from ..inputs import Graph, Labels, all_of, as_labels, difference_matrix, is_networkx
 from .maps import AbstractEdges, Differences, Selection
 from .records import GROUND, Array, Space
 
@@ -122,16 +122,20 @@ class AbstractRows(Brief, ABC):
 
     def _is_shifted(self) -> bool:
         """True where something is subtracted anywhere."""
-        return any(inner._is_shifted() for inner in vars(self).values() if isinstance(inner, AbstractRows))
+        return any(each._is_shifted() for each in self._within())
+
+    def _within(self) -> list[AbstractRows]:
+        """The rows that these are made of."""
+        return [each for each in vars(self).values() if isinstance(each, AbstractRows)]
 
     def labels(self) -> Labels:
         """The labels of the nodes that the rows bring into the problem."""
-        return ()
+        return all_of(each.labels() for each in self._within())
 
     @property
     def leads(self) -> bool:
         """True where a graph or a path gives the order of the nodes."""
-        return False
+        return any(each.leads for each in self._within())
 
     def __repr__(self) -> str:
         return f"<Rows: {self.text()}>"
@@ -428,8 +432,7 @@ class Rows(AbstractRows):
         if len(names) != m:
             raise TermError(f"Rows: there are {m} rows and {len(names)} names; give one per row")
         nodes = None if self.nodes is None else _labels(self.nodes, "nodes", "a list of labels")
-        for name, value in (("K", K), ("names", names), ("nodes", nodes)):
-            object.__setattr__(self, name, value)
+        vars(self).update(K=K, names=names, nodes=nodes)
 
     def labels(self) -> Labels:
         return At(self.nodes).labels()
@@ -454,13 +457,6 @@ class AbstractRowsOfRows(AbstractRows):
 
     inner: AbstractRows
 
-    @property
-    def leads(self) -> bool:
-        return self.inner.leads
-
-    def labels(self) -> Labels:
-        return self.inner.labels()
-
     def plain(self, space: Space) -> Made:
         """The rows within; their weights come last."""
         made = self.inner.made(space)
@@ -477,13 +473,6 @@ class Plus(AbstractRowsOfRows):
 
     other: AbstractRows
     sign: float = 1.0
-
-    @property
-    def leads(self) -> bool:
-        return self.inner.leads or self.other.leads
-
-    def labels(self) -> Labels:
-        return tuple(dict.fromkeys([*self.inner.labels(), *self.other.labels()]))
 
     def made(self, space: Space) -> Made:
         one, two = self.plain(space), replace(self, inner=self.other).plain(space)
@@ -842,7 +831,7 @@ def _bracketed(rows: AbstractRows) -> str:
 
 def _places_of(rows: AbstractRows) -> set[Labels | None]:
     """The nodes that the rows are taken from, in their order."""
-    inner = [each for each in vars(rows).values() if isinstance(each, AbstractRows)]
+    inner = rows._within()
     return set[Labels | None]().union(*map(_places_of, inner)) if inner else {vars(rows).get("at")}
 
 

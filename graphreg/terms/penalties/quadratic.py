@@ -86,11 +86,8 @@ class Quadratic(AbstractSmoothPenalty):
     def __post_init__(self) -> None:
         root = _root(_symmetric(self.Q))
         _, sigma, V = np.linalg.svd(root)
-        rank, k = root.shape
-        object.__setattr__(self, "Q", root.T @ root)
-        object.__setattr__(self, "root", root)
-        object.__setattr__(self, "_values", np.concatenate([np.zeros(k - rank), sigma[::-1] ** 2]))
-        object.__setattr__(self, "_vectors", V[::-1].T.copy())
+        values = np.concatenate([np.zeros(len(V) - len(root)), sigma[::-1] ** 2])
+        vars(self).update(Q=root.T @ root, root=root, _values=values, _vectors=V[::-1].T.copy())
 
     def value(self, z: Array) -> Array:
         return 0.5 * (by_row(z, self.root.T) ** 2).sum(axis=1)
