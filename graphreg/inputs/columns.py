@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from .. import checks
 from ..base.messages import did_you_mean, near, shown
 from ..checks import unmasked
-from ..errors import DataError, ModelError
+from ..errors import DataError
 from .labels import FILL, Array, Labels, is_integers, is_missing, plain_label, positions_of
 from .units import INTERCEPT, Standardised
 
@@ -62,11 +62,8 @@ class Columns:
     @property
     def own_names(self) -> tuple[str, ...]:
         """The same without the intercept: of a category one for each level but the first."""
-        levels = {str(name): known for name, known in self.levels}
-        each = (
-            [f"{name}[{x}]" for x in levels[name][1:]] if name in levels else [name] for name in map(str, self.features)
-        )
-        return tuple(name for names in each for name in names)
+        levels = {str(name): [f"{name}[{x}]" for x in known[1:]] for name, known in self.levels}
+        return tuple(own for name in map(str, self.features) for own in levels.get(name, [name]))
 
 
 def names_of(names: Any) -> tuple[Hashable, ...]:
@@ -314,15 +311,6 @@ def listing(names: Iterable[Any], most: int = 6) -> str:
     """The first names, for messages."""
     texts = [repr(str(name)) for name in names]
     return ", ".join(texts[:most]) + (", ..." if len(texts) > most else "")
-
-
-def positions_by_label(positions: Any) -> Mapping[Hashable, Any]:
-    """The positions of nodes, by label: a mapping as it is; of a frame of pandas the first two columns."""
-    if hasattr(positions, "iterrows"):
-        return {label: tuple(row)[:2] for label, row in positions.iterrows()}
-    if not isinstance(positions, Mapping):
-        raise ModelError(f"positions must be a mapping of nodes to pairs (x, y), or a frame, got {shown(positions)}")
-    return cast("Mapping[Hashable, Any]", positions)
 
 
 # ---- samples put together --------------------------------------------------------------------------------------------

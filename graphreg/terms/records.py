@@ -162,9 +162,8 @@ class Space(Brief):
         if features is None:
             return None
         one = isinstance(features, (str, Mapping)) or not isinstance(features, Iterable)
-        names: list[Any] = (
-            [features] if one else sequence(features, f"features of {where}", "a list of names", TermError)
-        )
+        what = f"features of {where}"
+        names: list[Any] = [features] if one else sequence(features, what, "a list of names", TermError)
         columns: dict[str, list[int]] = {}
         for j, coordinate in enumerate(self.coordinates):
             columns.setdefault(feature_of(coordinate), []).append(j)

@@ -128,6 +128,11 @@ class AbstractRows(Brief, ABC):
         """The rows that these are made of."""
         return [each for each in vars(self).values() if isinstance(each, AbstractRows)]
 
+    def _nodes(self) -> set[Labels | None]:
+        """The nodes that the rows are taken from, in their order."""
+        inner = [each._nodes() for each in self._within()]
+        return set[Labels | None]().union(*inner) if inner else {vars(self).get("at")}
+
     def labels(self) -> Labels:
         """The labels of the nodes that the rows bring into the problem."""
         return all_of(each.labels() for each in self._within())
@@ -490,7 +495,7 @@ class Plus(AbstractRowsOfRows):
 
     def text(self) -> str:
         one, two = self.inner.text(), self.other.text()
-        if _places_of(self.inner) != _places_of(self.other):  # w_i - w_j, of different nodes
+        if self.inner._nodes() != self.other._nodes():  # w_i - w_j, of different nodes
             letters, own = (set(INDEX.findall(text)) for text in (one, two))
             new = dict(zip(sorted(letters & own), [x for x in "ijklmn" if x not in letters | own], strict=False))
             two = INDEX.sub(lambda found: "w_" + new.get(found[1], found[1]), two)
@@ -827,12 +832,6 @@ w = Parameters()
 def _bracketed(rows: AbstractRows) -> str:
     text = rows.text()
     return f"({text})" if " " in text and not text.endswith(")_" + text[-1:]) else text
-
-
-def _places_of(rows: AbstractRows) -> set[Labels | None]:
-    """The nodes that the rows are taken from, in their order."""
-    inner = rows._within()
-    return set[Labels | None]().union(*map(_places_of, inner)) if inner else {vars(rows).get("at")}
 
 
 def _inner(rows: AbstractRows) -> str:

@@ -210,9 +210,8 @@ def _dual_terms(symbols: Symbols) -> list[Math]:
         terms += _minus(words.every, words.conjugate)
         if words.shifted:
             product = Math(f"<{words.price.text}, o_r>", rf"\langle {words.price.latex}, o_r \rangle")
-            terms.append(
-                same("+ ") + words.every + (product if words.several else words.price + Math(" o_r", r" \, o_r"))
-            )
+            shift = product if words.several else words.price + Math(" o_r", r" \, o_r")
+            terms.append(same("+ ") + words.every + shift)
     for words in symbols.edges:
         terms += _minus(words.every, words.conjugate)
         if words.block.center is not None:

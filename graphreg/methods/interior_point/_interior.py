@@ -86,14 +86,9 @@ class InteriorBlocks:
         self.system: NewtonSystem = system
         self.most, self.floor = sufficient_capacity(self.form), max(common(view.form).floor, TINY)
         self.rows = (*system.samples, *system.edges)
-        each = (
-            (k, self._cones(block, rows))
-            for k, (block, rows) in enumerate(zip(self.form.blocks, self.rows, strict=True))
-        )
-        self.cones = {k: cones for k, cones in each if cones is not None}
-        self.smooth = {
-            k: block for k, block in enumerate(self.form.blocks) if _is_smooth(block) and k not in self.cones
-        }
+        each, blocks = map(self._cones, self.form.blocks, self.rows), enumerate(self.form.blocks)
+        self.cones = {k: cones for k, cones in enumerate(each) if cones is not None}
+        self.smooth = {k: block for k, block in blocks if _is_smooth(block) and k not in self.cones}
         self.held = Held(self.form) if system.free is not None else None
 
     @classmethod

@@ -252,14 +252,6 @@ def on_data(loss: Loss, given: Any) -> Loss:
     return new
 
 
-def rescaled(loss: Loss, factors: Mapping[Hashable, float]) -> Loss:
-    """The loss with the sum of each node times a factor, 1 where the mapping says nothing."""
-    first = np.unique(loss.data.node, return_index=True)[1]
-    each = (loss.scales() / loss.data.weights)[first]
-    scale = {x: float(s * factors.get(x, 1.0)) for x, s in zip(loss.data.labels, each, strict=True)}
-    return replace(loss, scale=scale, **loss.coding())
-
-
 def factors_of(loss: AbstractSamples) -> tuple[str | Array, Array]:
     """The factors that scales are made of: the rule ("mean", "sum", or a number per sample) and the sample weights
     (M,)."""

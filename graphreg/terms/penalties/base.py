@@ -222,12 +222,3 @@ def is_equality(phi: AbstractPenalty, k: int) -> bool:
     if not isinstance(phi, AbstractConstraint):
         return False
     return not both_ways(phi.conjugate, k).any()  # as far as the set reaches along the axes
-
-
-def slope_at_zero(phi: AbstractPenalty, z: Array) -> Array:
-    """The growth of phi from 0 along each row, ``phi'(0; z) = lim phi(s z) / s`` as s falls to 0, to about eight digits
-    and from above; phi itself where it is homogeneous. It is the support function of what ``gauge_at_zero`` is the
-    gauge of."""
-    largest = np.abs(z).max(axis=1, initial=0.0)
-    s = 2.0 ** (-26.0 - np.ceil(np.log2(np.where(largest > 0, largest, 1.0))))  # exact: a power of 2
-    return phi.value(z * s[:, None]) / s
