@@ -11,6 +11,7 @@ from typing import Any, Literal, Self, TypeVar, cast, overload
 
 import numpy as np
 
+from ..base.declaring import in_library
 from ..base.display import Brief
 from ..base.escaping import upright
 from ..base.messages import did_you_mean
@@ -50,6 +51,24 @@ WHERE = re.compile(r"(?: where | \\text\{ where \} |, (?:\\; )?)(?=\S+\(\w+(?:, 
 def defined(text: str) -> list[str]:
     """A formula, and the definition of what stands in it, where there is one."""
     return WHERE.split(text, maxsplit=1)
+
+
+class Named:
+    """A function of which terms are made: a loss or a penalty, called by its class."""
+
+    def called(self) -> str:
+        """The name in messages and tables: that of its class."""
+        return type(self).__name__
+
+    def is_users(self) -> bool:
+        """True where the user wrote it, so that solves try its laws at their points (see
+        `certificate.spot_checks`)."""
+        return not in_library(type(self))
+
+    def _without_conjugate(self) -> TermError:
+        """The error where the dual form is asked for and no conjugate is written for CVXPY."""
+        need = "has no method cvxpy_conjugate, which the dual form needs; add one, or compile the primal form"
+        return TermError(f"{self.called()} {need}")
 
 
 def names_of(term: object) -> tuple[str, str]:

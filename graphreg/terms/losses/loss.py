@@ -18,15 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from ...base.declaring import in_library
 from ...base.shortcuts import shortcut
-from ...errors import DataError, TermError
+from ...errors import DataError
 from ...inputs import in_place, places_of
 from ..blocks import Lowered, SampleBlock
 from ..bounds import largest_around
 from ..calculus import Strength
 from ..design import Design
-from ..records import Array, Bends, Notation, Space, Statement, names_of
+from ..records import Array, Bends, Named, Notation, Space, Statement, names_of
 from .prices import PriceDomain
 from .samples import AbstractSamples
 
@@ -34,7 +33,7 @@ INSIDE = 1.0 - 1e-14
 
 
 @dataclass(frozen=True)
-class AbstractLoss(AbstractSamples):
+class AbstractLoss(AbstractSamples, Named):
     """A convex loss with a closed-form conjugate, on samples (whose parameters `AbstractSamples` has)."""
 
     # ---- one sample; rows independent ----------------------------------------------------------------------------
@@ -61,10 +60,7 @@ class AbstractLoss(AbstractSamples):
     def cvxpy_conjugate(self, b: Any, y: Array) -> Any:
         """l* as a CVXPY expression with one value per sample, or as a list: the constraints of its domain, then the
         expression. Needed only for the dual form."""
-        raise TermError(
-            f"{self.called()} has no method cvxpy_conjugate, which the dual form needs; "
-            "add one, or compile the primal form"
-        )
+        raise self._without_conjugate()
 
     @abstractmethod
     def conductance(self, b: Array, y: Array) -> Array:
@@ -160,14 +156,6 @@ class AbstractLoss(AbstractSamples):
         """An upper bound of h* over ``b +- spread``, (M,); +inf where that is not all inside the domain. By default
         from `conjugate`, trusted as `value` is."""
         return largest_around(lambda a: self.conjugate(a, y) - dots(a, self.anchor(y)), b, spread)
-
-    def called(self) -> str:
-        """The name of the loss in messages and tables: that of its class."""
-        return type(self).__name__
-
-    def is_users(self) -> bool:
-        """True where the user wrote l, so that solves try its laws at their points (see `certificate.spot_checks`)."""
-        return not in_library(type(self))
 
     @staticmethod
     def from_cvxpy(function: Any, data: Any, *, name: str | None = None, scale: Any = "mean") -> AbstractLoss:

@@ -16,19 +16,18 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ...base.declaring import in_library
 from ...base.lazy import cp
 from ...base.shortcuts import shortcut
 from ...checks import check_fields
 from ...errors import TermError
 from ..bounds import largest_around
-from ..records import Array, Notation, Statement, names_of
+from ..records import Array, Named, Notation, Statement, names_of
 from ..rows import AbstractRows
 from ._rows import column, gauge_of, nearby_subgradients, pieces_of, row_norm, split
 from .domain import FlowDomain
 
 
-class AbstractPenalty(ABC):
+class AbstractPenalty(Named, ABC):
     """A convex penalty phi >= 0, phi(0) = 0, on the rows of an (m, k) array.
 
     Between two nodes phi must be even; a penalty that is not derives from `AbstractOneSided`.
@@ -146,10 +145,7 @@ class AbstractPenalty(ABC):
             q = cp.Variable((U.shape[0], len(R)))
             written = h.cvxpy_conjugate(q)
             return [q @ R == U, *(written if isinstance(written, list) else [written])]
-        raise TermError(
-            f"{self.called()} has no method cvxpy_conjugate, which the dual form needs; "
-            "add one, or compile the primal form"
-        )
+        raise self._without_conjugate()
 
     # ---- derived; closed forms are faster, or sharper --------------------------------------------------------------
     def subgradient(self, z: Array) -> Array:
@@ -202,19 +198,10 @@ class AbstractPenalty(ABC):
         name, latex = names_of(self)
         return Notation(f"{name}(%z)", f"%c {name}*(%u / %c)", "", f"{latex}(%z)", rf"%c \, {latex}^*(%u / %c)", "")
 
-    def called(self) -> str:
-        """The name of the penalty in messages and tables: that of its class."""
-        return type(self).__name__
-
     def unwritten(self) -> str:
         """The reason for which `cvxpy` can write nothing, and the remedy, as a sentence that begins small; empty
         where it can."""
         return ""
-
-    def is_users(self) -> bool:
-        """True where the user wrote phi, so that solves try its laws at their points (see
-        `certificate.spot_checks`)."""
-        return not in_library(type(self))
 
     # ---- penalties from less ---------------------------------------------------------------------------------------
     @staticmethod
