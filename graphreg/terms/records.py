@@ -4,10 +4,10 @@ and what copies of an object with other numbers in them have in common."""
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Self, TypeVar, cast, overload
+from typing import Any, Generic, Literal, Self, TypeVar, cast, overload
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from ..inputs import Standardised
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Coordinate = str | tuple[str, Hashable]  # the name of a feature, or a feature and a class
+T = TypeVar("T")
 GROUND = -1  # the head of an edge from a node to the ground: (Kw)_e = w_i - center
 
 
@@ -42,6 +43,17 @@ class Notation:
     latex_domain: str = ""
     gradient: str = ""
     latex_gradient: str = ""
+
+
+class stated(Generic[T]):  # noqa: N801  (a decorator)
+    """An attribute that a class makes of its objects, or a method finds, where no class derived from it states it
+    itself: as a plain value, by a property, or again like this."""
+
+    def __init__(self, find: Callable[[Any], T]) -> None:
+        self.find = find
+
+    def __get__(self, each: Any, owner: type[Any] | None = None) -> T:
+        return getattr(type(each), self.find.__name__, self.find)(each)
 
 
 # What follows, as in "h(-y u) where h(q) = ...", defines a function (or the matrix R) that precedes.
@@ -276,7 +288,6 @@ TO_GROUND, IN_GRAPH, IN_ROWS, TO_SERVER = Role("ground"), Role("graph"), Role("r
 
 
 # ---- what copies have in common --------------------------------------------------------------------------------------
-T = TypeVar("T")
 COMMON = "_common"
 
 

@@ -12,12 +12,12 @@ import scipy.sparse as sp
 
 from .. import checks
 from ..base.tables import NumberWithAssumptions, Table
+from ..compiling import conic_bound
 from ..errors import MethodError
 from ..inputs import Graph, components_of, difference_matrix, groups_of
 from ..terms import Array, at_a_time
 from ..terms.penalties import AbstractPenalty
 from .arguments import edge_positions
-from .steepness import conic_bound
 
 ENUMERATED = 20  # edges of a component up to which all signs are tried
 CONIC = 80  # edges of a component up to which the conic bound is computed

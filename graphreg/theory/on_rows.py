@@ -19,14 +19,13 @@ from scipy.sparse.linalg import splu
 
 from ..base.gate import carry_out
 from ..certificate import Certifier
-from ..compiling import Compiler
+from ..compiling import Compiler, Links, steepest
 from ..errors import FailedError, MethodError
 from ..oracles import BesideFlows
 from ..terms import Array
 from .network import Flows, Network
 from .pooled import SmoothObjective, at_zero, refuse_unattained
 from .routes import Best, Routes, near
-from .steepness import Links, steepest
 from .varied import Varying
 
 REFINED = 4  # Newton steps from what a solver leaves

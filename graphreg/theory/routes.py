@@ -19,11 +19,11 @@ import scipy.sparse as sp
 
 from ..base.clock import alarm, cut_short, needed
 from ..base.display import Brief
+from ..compiling import Links, steepest
 from ..form import EdgeBlock
 from ..terms import Array
 from ..terms.penalties import AbstractNorm, AbstractPenalty
 from .network import Flows, Network, slope_at_zero
-from .steepness import Links, steepest
 from .varied import homogeneous
 
 POWER = 24.0  # of the norm of all loads that levelling lessens

@@ -149,10 +149,10 @@ class InteriorBlocks:
         """The state before the first step, at w inside the cones."""
         far, worth = self.typical(w)
         point = () if flows is None else (*(None for _ in self.form.samples), *flows)
-        squares, found = self.system.vector(far**2), list[tuple[Array, Array]]()
-        for k, cones in self.cones.items():
-            each = np.sqrt(self.rows[k].columns(self.rows[k].B.power(2) @ squares))
-            found.append(cones.start(w, each, worth, point[k] if point else None))
+        squares, rows = self.system.vector(far**2), self.rows
+        lengths = {k: np.sqrt(rows[k].columns(rows[k].B.power(2) @ squares)) for k in self.cones}
+        each = self.cones.items()
+        found = [cones.start(w, lengths[k], worth, point[k] if point else None) for k, cones in each]
         return self.state(Interior(w, tuple(s for s, _ in found), tuple(y for _, y in found)))
 
     def _imbalance(self, slope: Array, w: Array) -> float:

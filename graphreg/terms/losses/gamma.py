@@ -105,16 +105,14 @@ class GammaLoss(AbstractPeakedLoss):
     def statement(self) -> Statement:
         return Statement("gamma")
 
-    @property
-    def notation(self) -> Notation:
-        return Notation(
-            "%z + %y exp(-%z)",
-            "%c h(1 - %u / %c) where h(q) = q log(q / %y) - q",
-            "%u <= %c",
-            r"%z + %y \, e^{-%z}",
-            r"%c \, h(1 - %u / %c) \text{ where } h(q) = q \log(q / %y) - q",
-            r"%u \le %c",
-        )
+    notation = Notation(
+        "%z + %y exp(-%z)",
+        "%c h(1 - %u / %c) where h(q) = q log(q / %y) - q",
+        "%u <= %c",
+        r"%z + %y \, e^{-%z}",
+        r"%c \, h(1 - %u / %c) \text{ where } h(q) = q \log(q / %y) - q",
+        r"%u \le %c",
+    )
 
 
 def _entropy_bound(q: Array, y: Array) -> Array:

@@ -25,7 +25,7 @@ from ..blocks import Lowered, SampleBlock
 from ..bounds import largest_around
 from ..calculus import Strength
 from ..design import Design
-from ..records import Array, Bends, Named, Notation, Space, Statement, names_of
+from ..records import Array, Bends, Named, Notation, Space, Statement, names_of, stated
 from .prices import PriceDomain
 from .samples import AbstractSamples
 
@@ -34,7 +34,15 @@ INSIDE = 1.0 - 1e-14
 
 @dataclass(frozen=True)
 class AbstractLoss(AbstractSamples, Named):
-    """A convex loss with a closed-form conjugate, on samples (whose parameters `AbstractSamples` has)."""
+    """A convex loss with a closed-form conjugate, on samples (whose parameters `AbstractSamples` has).
+
+    Attributes
+    ----------
+    prices : PriceDomain
+        dom l*, where prices may lie, as far as ``domain`` and ``clip`` do not say it.
+    notation : Notation
+        The notation of one sample's loss; by default a function with the name of the class.
+    """
 
     # ---- one sample; rows independent ----------------------------------------------------------------------------
     @abstractmethod
@@ -75,14 +83,14 @@ class AbstractLoss(AbstractSamples, Named):
     def smoothed(self, x: Array, y: Array) -> tuple[Array, Array, Array]:
         """Value, gradient and curvature of a smooth loss whose gradients lie inside dom l* as those of l do."""
 
-    @property
-    def notation(self) -> Notation:
-        """The notation of one sample's loss; by default a function with the name of the class."""
+    def _notation(self) -> Notation:
         name, latex = names_of(self)
         return Notation(
             *(f"{name}(%z; %y)", f"%c {name}*(%u / %c; %y)", ""),
             *(f"{latex}(%z; %y)", rf"%c \, {latex}^*(%u / %c; %y)", ""),
         )
+
+    notation = stated(_notation)
 
     def domain(self, y: Array) -> tuple[Array, Array]:
         """The interval [low, high] that is the closure of dom l*; infinite where it is everywhere."""
@@ -94,10 +102,7 @@ class AbstractLoss(AbstractSamples, Named):
         width = np.where(np.isfinite(high - low), (1.0 - INSIDE) * (high - low), 0.0)
         return np.clip(b, low + width, high - width)
 
-    @property
-    def prices(self) -> PriceDomain:
-        """dom l*, where prices may lie, as far as ``domain`` and ``clip`` do not say it."""
-        return PriceDomain(self)
+    prices = stated(PriceDomain)
 
     def moved(self, y: Array, by: Array, rest: Any = 0.0) -> tuple[Array, Array]:
         """Targets y' and offsets o' with ``l(x + by + rest; y) = l(x + o'; y')`` for every x.

@@ -13,7 +13,7 @@ from ...base.lazy import cp
 from ...checks import numbers
 from ...errors import TermError
 from ..bounds import ULP, ends, shown
-from ..records import Array, Notation, RecessionCone, Statement
+from ..records import Array, Notation, RecessionCone, Statement, stated
 from ._rows import INSIDE
 from .base import AbstractConstraint, AbstractEntrywise, AbstractOneSided
 from .domain import FlowDomain
@@ -27,7 +27,7 @@ class SupportedCone(FlowDomain):
     ``least`` is the conductance of a coordinate without flow, whose conjugate has a kink there.
     """
 
-    def __init__(self, phi: AbstractBox, least: float) -> None:
+    def __init__(self, phi: AbstractBox, least: float = LEAST_CONDUCTANCE) -> None:
         super().__init__(phi)
         self.no_low, self.no_high, self.least = np.isinf(phi.low), np.isinf(phi.high), least
 
@@ -74,9 +74,7 @@ class AbstractBox(AbstractEntrywise, AbstractOneSided, AbstractConstraint):
     low: Any
     high: Any
 
-    @property
-    def domain(self) -> SupportedCone:
-        return SupportedCone(self, LEAST_CONDUCTANCE)
+    domain = stated(SupportedCone)
 
     def value(self, z: Array) -> Array:
         return np.where(((z >= self.low) & (z <= self.high)).all(axis=1), 0.0, np.inf)

@@ -12,7 +12,7 @@ from ...base.lazy import cp
 from ...checks import numbers
 from ...errors import TermError
 from ..bounds import ULP, half_square, shown
-from ..records import Array, Notation, RecessionCone, Statement
+from ..records import Array, Notation, RecessionCone, Statement, stated
 from ._rows import by_row, column, longest, row_norm
 from .base import AbstractSmoothPenalty
 from .domain import FlowDomain
@@ -125,9 +125,7 @@ class Quadratic(AbstractSmoothPenalty):
         if k != len(self._values):
             raise TermError(f"the Q of Quadratic is for {len(self._values)} coordinates, and the term has {k}")
 
-    @property
-    def domain(self) -> Range:
-        return Range(self)
+    domain = stated(Range)
 
     def composed(self) -> tuple[Array, SquaredL2] | None:
         return (self.root, SquaredL2()) if len(self.root) < self.root.shape[1] else None

@@ -18,9 +18,9 @@ import scipy.sparse as sp
 
 from ..base.gate import carry_out
 from ..base.lazy import cp
-from ..compiling import solvers
 from ..terms import Array
 from ..terms.penalties import AbstractPenalty, split
+from .solvers import ATTEMPTS
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def steepest(links: Sequence[Links], r: Array) -> tuple[Array, list[Array]]:
 def _solve(problem: Any) -> None:
     """Solve at tight tolerances; what it is worth is for the caller to judge."""
     with warnings.catch_warnings(action="ignore"):
-        for options in (solvers.ATTEMPTS["CLARABEL"][1][1], solvers.ATTEMPTS["CLARABEL"][0][1]):
+        for options in (ATTEMPTS["CLARABEL"][1][1], ATTEMPTS["CLARABEL"][0][1]):
             try:
                 carry_out(lambda options=options: problem.solve(solver="CLARABEL", **options))
             except cp.SolverError:
