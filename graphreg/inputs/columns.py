@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -283,17 +283,16 @@ def as_matrix(columns: Iterable[Array], M: int, d: int) -> Array:
 
 def features_of(frame: nw.DataFrame[Any], columns: Columns) -> Array | None:
     """The features of a frame as floats, (M, d), without the intercept; None where there are none."""
-    levels = {str(name): known for name, known in columns.levels}
-    each = (
-        numbers_of_levels(frame, name, levels[str(name)])
-        if str(name) in levels
-        else [numbers_of(frame, name, "feature")]
-        for name in columns.features
-    )
-    names = columns.own_names
+    levels, names = {str(name): known for name, known in columns.levels}, columns.own_names
+
+    def each() -> Iterator[Array]:
+        for name in columns.features:
+            known = levels.get(str(name))
+            yield from [numbers_of(frame, name, "feature")] if known is None else numbers_of_levels(frame, name, known)
+
     if not names:
         return None
-    X = as_matrix((column for several in each for column in several), len(frame), len(names))
+    X = as_matrix(each(), len(frame), len(names))
     return X if columns.standardised is None else columns.standardised.applied(X, names)
 
 

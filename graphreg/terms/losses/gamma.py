@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from ...base.lazy import cp
-from ...errors import DataError
 from ..bounds import ULP, ends, shown
 from ..records import Array, Notation, Statement
 from .base import AbstractPeakedLoss
 from .loss import INSIDE
-from .samples import numeric
+from .samples import amounts
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,13 +37,7 @@ class GammaLoss(AbstractPeakedLoss):
     """
 
     def encode(self, target: Array) -> Array:
-        y = numeric(target, "GammaLoss")
-        if (y <= 0.0).any():
-            row = int(np.argmax(y <= 0.0))
-            raise DataError(
-                f"GammaLoss takes targets > 0, got {y[row]:g} in row {row}; drop the row, or use PoissonLoss"
-            )
-        return y
+        return amounts(target, "GammaLoss", "> 0", "PoissonLoss")
 
     def value(self, x: Array, y: Array) -> Array:
         return x + self.curvature(x, y)

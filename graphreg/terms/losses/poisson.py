@@ -41,8 +41,7 @@ class PoissonLoss(AbstractCounts, AbstractPeakedLoss):
             return np.exp(x) - y * x
 
     def gradient(self, x: Array, y: Array) -> Array:
-        with np.errstate(over="ignore"):
-            return np.exp(x) - y
+        return self.curvature(x, y) - y
 
     def curvature(self, x: Array, y: Array) -> Array:
         with np.errstate(over="ignore"):
