@@ -12,7 +12,6 @@ import numpy as np
 import graphreg as gr
 from graphreg.distributed import InProcess
 from graphreg.methods.fed_admm._averages import SuffixMean, WholeMean
-from graphreg.methods.fed_admm._fed_steps import Decreasing
 from graphreg.methods.fed_admm.fed_algorithm_2 import State
 from graphreg.network.arcs import arcs_of
 from graphreg.network.ledger import Ledger
@@ -122,8 +121,7 @@ def _on_a_server(problem: gr.Problem, start: State, seed: int, p: Array) -> Iter
     (edge,), data = problem.form.edges, _data()
     assert data.X is not None
     X, y = data.X.reshape(V, SAMPLES, -1), np.asarray(data.y).reshape(V, SAMPLES)
-    i, j, c, rho, rule = edge.tail, edge.head, edge.weight, start.scale.rho, start.scale.rule
-    assert isinstance(rule, Decreasing)
+    i, j, c, rho = edge.tail, edge.head, edge.weight, start.scale.rho
     theta = np.zeros((V, X.shape[2]))
     beta, alpha = np.zeros((2, len(i), X.shape[2])), np.zeros((2, len(i), X.shape[2]))
     coins = Streams(seed, "availability", range(V))
@@ -132,7 +130,7 @@ def _on_a_server(problem: gr.Problem, start: State, seed: int, p: Array) -> Iter
         slope = (there / p)[:, None] * np.einsum("vnd,vn->vd", X, np.einsum("vnd,vd->vn", X, theta) - y) / SAMPLES
         for k, end in enumerate((i, j)):
             np.add.at(slope, end, rho * (theta[end] - beta[k]) - alpha[k])
-        theta = theta - rule.at(t, start.scale.bound(start.L / p))[:, None] * slope
+        theta = theta - start.scale.eta(t, start.L / p)[:, None] * slope
         a, b = theta[i] - alpha[0] / rho, theta[j] - alpha[1] / rho
         d = a - b
         d = d * np.maximum(0.0, 1.0 - (2.0 * c / rho) / np.maximum(np.linalg.norm(d, axis=1), LEAST))[:, None]

@@ -3,7 +3,7 @@ made from the model, so that whatever can be run on the problem can be run on th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +15,7 @@ from ..inputs import Graph, NodeData
 from ..oracles import NodeGradients
 from ..problem import Problem
 from ..terms import AbstractGraphTerm, AbstractTerm, Array, Model, Strength
-from ..terms.losses import AbstractLoss, at_rows, on_data, rescaled
+from ..terms.losses import AbstractLoss, at_rows, on_data
 from ..terms.penalties import is_equality
 
 CHORDS = 0.4  # edges that an irregular graph has more, as a share of its nodes
@@ -205,6 +205,14 @@ def with_equal_data(problem: Problem) -> Problem | None:
     }
     everywhere = replace(data, node=np.repeat(np.arange(times), len(rows)), **tiled)
     return rebuilt(problem, lambda term: on_data(rescaled(term, even), everywhere))
+
+
+def rescaled(loss: AbstractLoss, factors: Mapping[Hashable, float]) -> AbstractLoss:
+    """The loss with the sum of each node times a factor, 1 where the mapping says nothing."""
+    first = np.unique(loss.data.node, return_index=True)[1]
+    each = (loss.scales() / loss.data.weights)[first]
+    scale = {x: float(s * factors.get(x, 1.0)) for x, s in zip(loss.data.labels, each, strict=True)}
+    return replace(loss, scale=scale, **loss.coding())
 
 
 def nearly_flat(problem: Problem, but: Hashable, by: float, others: float = 1.0) -> Problem:

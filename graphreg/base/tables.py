@@ -21,11 +21,8 @@ MOST, FEW = 40, 20  # of a table with more than so many rows so few are printed
 def assumed_lines(assumed: Sequence[str]) -> list[str]:
     """The assumptions of a result, one item each, as lines of its printed form."""
     head, rest = "assumed: ", "         "
-    lines: list[str] = []
-    for each in assumed:
-        first = head if not lines else rest
-        lines += textwrap.wrap(each, WIDTH, initial_indent=first, subsequent_indent=rest)
-    return lines
+    lines = [x for each in assumed for x in textwrap.wrap(each, WIDTH, initial_indent=rest, subsequent_indent=rest)]
+    return [head + lines[0][len(head) :], *lines[1:]] if lines else lines
 
 
 def as_html(frame: pd.DataFrame, **how: Any) -> Html:

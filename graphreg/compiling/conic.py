@@ -160,9 +160,8 @@ def primal(form: Form, units: Units = PLAIN) -> ConicProblem:
         _written(block.strength, strengths) * value for block, (value, _) in zip(inner.samples, losses, strict=True)
     ]
     links: list[Any] = []
-    zs: list[Any] = []
-    for k, edge in enumerate(inner.edges):
-        z = cp.Variable((edge.count, form.width(edge)), name=f"z{k}")
+    zs = [cp.Variable((edge.count, form.width(edge)), name=f"z{k}") for k, edge in enumerate(inner.edges)]
+    for edge, z in zip(inner.edges, zs, strict=True):
         size, part = parameters.differences(edge)
         link = part - z == (0.0 if edge.center is None else edge.center / size)
         value, domain = split(edge.penalty.cvxpy(z if size == 1.0 else size * z))
@@ -170,7 +169,6 @@ def primal(form: Form, units: Units = PLAIN) -> ConicProblem:
             objective.append(_written(edge.strength, strengths) * (edge.base_weight @ value))
         constraints += [link, *domain]
         links.append(link)
-        zs.append(z)
     total = sum(objective[1:], objective[0])
     problem = cp.Problem(cp.Minimize(total if units.value == 1.0 else total / units.value), constraints)
 

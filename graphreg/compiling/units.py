@@ -99,18 +99,14 @@ class Parameters:
 
     def differences(self, edge: EdgeBlock) -> tuple[float, Any]:
         """The unit of an edge block, and Kw in this unit, (m, k)."""
-        size, ratio = self.units.of(edge)
+        (size, ratio), d = self.units.of(edge), self.form.d
         if edge.map.edges is None:
-            return size, cp.reshape(
-                self.apply(edge.flat(self.form.d)), (edge.count, edge.map.width(self.form.d)), order="C"
-            )
+            return size, cp.reshape(self.apply(edge.flat(d)), (edge.count, edge.map.width(d)), order="C")
         part = edge.K @ (self.V if edge.features is None else self.V[:, edge.features])
         part = part if ratio is None else part @ sp.diags_array(ratio)
         if self.spread is None or not edge.ground:  # what nodes have in common cancels across an edge
             return size, part
-        d = self.form.d
-        place = edge.columns(d)
-        rows = sp.csr_array(self.spread[(edge.tail[:, None] * d + place).ravel()]) / size
+        rows = sp.csr_array(self.spread[(edge.tail[:, None] * d + edge.columns(d)).ravel()]) / size
         return size, part + cp.reshape(rows @ self.T, part.shape, order="C")
 
     def read(self) -> tuple[Array, Array] | None:

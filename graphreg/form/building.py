@@ -204,14 +204,14 @@ def check_samples(loss: SampleBlock) -> None:
         _check(loss, column, f"the target {name!r}")
     named = data.columns.offset if data.columns is not None else None
     offset = "the offset" if named is None else f"the offset {named!r}"
-    _check(loss, loss.offset.reshape(len(loss.y), -1).max(axis=1), offset, vanishing=False)
-    _check(loss, loss.offset.reshape(len(loss.y), -1).min(axis=1), offset, vanishing=False)
-    top = loss.loss.largest_offset()
-    beyond = loss.offset.reshape(len(loss.y), -1).max(axis=1)
-    if (beyond > top).any():
+    each = loss.offset.reshape(len(loss.y), -1)
+    high, low, top = each.max(axis=1), each.min(axis=1), loss.loss.largest_offset()
+    for column in (high, low):
+        _check(loss, column, offset, vanishing=False)
+    if (high > top).any():
         kind = loss.loss.called()
         what = f"{kind} overflows beyond {top:g}; subtract a constant from it, or take the logarithm of an exposure"
-        _refuse(loss, beyond, beyond > top, offset, what)
+        _refuse(loss, high, high > top, offset, what)
     _check(loss, loss.base_scale, "the scale (scale= times the sample weight)")
     every = (float(np.abs(each).max(initial=0.0)) for each in (most, loss.y))
     largest, scale = max(every), float(loss.base_scale.max(initial=0.0))

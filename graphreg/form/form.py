@@ -90,27 +90,27 @@ class Form:
     @cached_property
     def to_ground(self) -> tuple[EdgeBlock, ...]:
         """The blocks of edges from nodes to the ground."""
-        return tuple(edge for edge in self.edges if edge.map.noun == "node")
+        return tuple([edge for edge in self.edges if edge.map.noun == "node"])
 
     @cached_property
     def between(self) -> tuple[EdgeBlock, ...]:
         """The blocks of edges between two nodes."""
-        return tuple(edge for edge in self.edges if edge.map.noun == "edge")
+        return tuple([edge for edge in self.edges if edge.map.noun == "edge"])
 
     @cached_property
     def at_nodes(self) -> tuple[SampleBlock, ...]:
         """The blocks of samples at nodes, no node in two of them."""
-        return tuple(block for block in self.samples if block.map.noun == "sample")
+        return tuple([block for block in self.samples if block.map.noun == "sample"])
 
     @cached_property
     def beside(self) -> tuple[SampleBlock, ...]:
         """The blocks of losses of other rows, which stand beside the losses of nodes."""
-        return tuple(block for block in self.samples if block.map.noun == "row")
+        return tuple([block for block in self.samples if block.map.noun == "row"])
 
     @cached_property
     def unlike_edges(self) -> tuple[SampleBlock | EdgeBlock, ...]:
         """The blocks whose rows are neither edges nor samples at nodes: of these few rooms know."""
-        return (*(edge for edge in self.edges if edge.map.edges is None), *self.beside)
+        return (*[edge for edge in self.edges if edge.map.edges is None], *self.beside)
 
     def mapped(self, change: Callable[..., Array], *points: DualPoint) -> DualPoint:
         """``change(block, x, ...)`` of every block, and of what the points have there."""
@@ -124,7 +124,7 @@ class Form:
     @shared
     def differences(self) -> int:
         """The number of differences on all edges."""
-        return sum(edge.count * self.width(edge) for edge in self.edges)
+        return sum([edge.count * self.width(edge) for edge in self.edges])
 
     @shared
     def smooth(self) -> bool:
@@ -152,7 +152,7 @@ class Form:
             return np.arange(self.n)
         if any(edge.map.in_line for edge in self.edges):
             return np.zeros(self.n, dtype=np.int32)
-        tails, heads = (np.concatenate(ends) for ends in zip(*pairs, strict=True))
+        tails, heads = map(np.concatenate, zip(*pairs, strict=True))
         return components_of(tails, heads, self.n)[1]
 
     @shared
@@ -220,7 +220,7 @@ class Form:
 
     def primal(self, w: Array) -> float:
         """P(w)."""
-        return float(sum(b.values(w).sum() for b in self.samples) + sum(b.values(w).sum() for b in self.edges))
+        return float(sum([b.values(w).sum() for b in self.samples]) + sum([b.values(w).sum() for b in self.edges]))
 
     def dual(self, point: DualPoint) -> float:
         """Q(u, a); -inf outside the domains. A lower bound of P only where the point is conserved."""
@@ -248,7 +248,7 @@ class Form:
 
     def degree(self) -> Array:
         """Edges at each node, those to the ground included, and what rows count for, (n,); see `AbstractMap.degree`."""
-        return sum((block.map.degree for block in (*self.edges, *self.beside)), np.zeros(self.n))
+        return sum([block.map.degree for block in (*self.edges, *self.beside)], np.zeros(self.n))
 
     @cached_property
     def step_length(self) -> float:

@@ -6,7 +6,6 @@ from .columns import is_frame as is_frame
 from .columns import is_series as is_series
 from .columns import listed as listed
 from .columns import names_of as names_of
-from .columns import positions_by_label as positions_by_label
 from .columns import raw as raw
 from .data import NodeData as NodeData
 from .graph import Graph as Graph

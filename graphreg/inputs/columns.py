@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from .. import checks
 from ..base.messages import did_you_mean, near, shown
 from ..checks import unmasked
-from ..errors import DataError, ModelError
+from ..errors import DataError
 from .labels import FILL, Array, Labels, is_integers, is_missing, plain_label, positions_of
 from .units import INTERCEPT, Standardised
 
@@ -62,11 +62,8 @@ class Columns:
     @property
     def own_names(self) -> tuple[str, ...]:
         """The same without the intercept: of a category one for each level but the first."""
-        levels = {str(name): known for name, known in self.levels}
-        each = (
-            [f"{name}[{x}]" for x in levels[name][1:]] if name in levels else [name] for name in map(str, self.features)
-        )
-        return tuple(name for names in each for name in names)
+        levels = {str(name): [f"{name}[{x}]" for x in known[1:]] for name, known in self.levels}
+        return tuple(own for name in map(str, self.features) for own in levels.get(name, [name]))
 
 
 def names_of(names: Any) -> tuple[Hashable, ...]:
@@ -286,23 +283,17 @@ def as_matrix(columns: Iterable[Array], M: int, d: int) -> Array:
 
 def features_of(frame: nw.DataFrame[Any], columns: Columns) -> Array | None:
     """The features of a frame as floats, (M, d), without the intercept; None where there are none."""
-    levels = {str(name): known for name, known in columns.levels}
-    each = (
-        numbers_of_levels(frame, name, levels[str(name)])
-        if str(name) in levels
-        else [numbers_of(frame, name, "feature")]
-        for name in columns.features
-    )
-    names = columns.own_names
+    levels, names = {str(name): known for name, known in columns.levels}, columns.own_names
+
+    def each() -> Iterator[Array]:
+        for name in columns.features:
+            known = levels.get(str(name))
+            yield from [numbers_of(frame, name, "feature")] if known is None else numbers_of_levels(frame, name, known)
+
     if not names:
         return None
-    X = as_matrix((column for several in each for column in several), len(frame), len(names))
+    X = as_matrix(each(), len(frame), len(names))
     return X if columns.standardised is None else columns.standardised.applied(X, names)
-
-
-def stack(columns: list[Array]) -> Array | None:
-    """Columns side by side, None where there are none."""
-    return np.column_stack(columns) if columns else None
 
 
 def _array(values: Any, what: str, copied: bool = True) -> Array:
@@ -319,15 +310,6 @@ def listing(names: Iterable[Any], most: int = 6) -> str:
     """The first names, for messages."""
     texts = [repr(str(name)) for name in names]
     return ", ".join(texts[:most]) + (", ..." if len(texts) > most else "")
-
-
-def positions_by_label(positions: Any) -> Mapping[Hashable, Any]:
-    """The positions of nodes, by label: a mapping as it is; of a frame of pandas the first two columns."""
-    if hasattr(positions, "iterrows"):
-        return {label: tuple(row)[:2] for label, row in positions.iterrows()}
-    if not isinstance(positions, Mapping):
-        raise ModelError(f"positions must be a mapping of nodes to pairs (x, y), or a frame, got {shown(positions)}")
-    return cast("Mapping[Hashable, Any]", positions)
 
 
 # ---- samples put together --------------------------------------------------------------------------------------------

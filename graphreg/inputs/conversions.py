@@ -72,10 +72,6 @@ def _of_mapping(neighbours: Mapping[Any, Any]) -> Parts:
     return undirected(tuple(index), tail, head, [w for *_, w in entries])
 
 
-def _of_edges(edges: Iterable[Any]) -> Parts:
-    return from_edges(edges, None, None)
-
-
 def _of_frame(graph: Any) -> Parts:
     """A frame with a row for each edge, or with the weight of each pair."""
     frame = as_narwhals(graph, "DataFrame")
@@ -129,7 +125,10 @@ READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any], Parts]], ...] = (
     (lambda graph: isinstance(graph, Mapping), _of_mapping),
     (lambda graph: as_narwhals(graph, "DataFrame") is not None, _of_frame),
     (_offers("__array__"), lambda graph: _of_array(np.asarray(graph))),
-    (lambda graph: isinstance(graph, Iterable) and not isinstance(graph, (str, bytes)), _of_edges),
+    (
+        lambda graph: isinstance(graph, Iterable) and not isinstance(graph, (str, bytes)),
+        lambda edges: from_edges(edges, None, None),
+    ),
 )
 
 

@@ -33,7 +33,6 @@ from .columns import (
     offsets,
     raw,
     refuse_misaligned,
-    stack,
     stacked,
     table,
     vector,
@@ -415,12 +414,12 @@ def _standardised(frame: Any, columns: Columns, asked: Any) -> Standardised | No
 def from_columns(frame: Any, columns: Columns) -> NodeData:
     """The data in these columns of a frame."""
     whole = table(frame)
-    y = stack([raw(column_of(whole, name)) for name in columns.targets])
+    y = [raw(column_of(whole, name)) for name in columns.targets]
     fields = assembled(
         columns,
         labels_in(column_of(whole, columns.node)),
         features_of(whole, columns),
-        None if y is None else raw(y),
+        raw(np.column_stack(y)) if y else None,
         None if columns.weights is None else numbers_of(whole, columns.weights, "weights column"),
         None if columns.offset is None else numbers_of(whole, columns.offset, "offset column"),
     )

@@ -142,7 +142,7 @@ class Graph(Frozen, Shown):
 
     def __post_init__(self) -> None:
         labels = as_labels(sources.in_order(self.labels, "labels"))
-        object.__setattr__(self, "labels", labels)
+        vars(self).update(labels=labels)
         _ = self.index  # refuses bad labels
         tail = checked_positions(self.tail, "tail", len(labels))
         head = checked_positions(self.head, "head", len(labels))
@@ -150,9 +150,7 @@ class Graph(Frozen, Shown):
             raise GraphError(f"tail has {len(tail)} entries and head has {len(head)}; give one of each per edge")
         check_simple(labels, tail, head)
         weight = checked_weights(self.weight, labels, tail, head)
-        object.__setattr__(self, "tail", np.minimum(tail, head))
-        object.__setattr__(self, "head", np.maximum(tail, head))
-        object.__setattr__(self, "weight", weight)
+        vars(self).update(tail=np.minimum(tail, head), head=np.maximum(tail, head), weight=weight)
         self.freeze()
 
     # ---- constructors ------------------------------------------------------------------------------------------------

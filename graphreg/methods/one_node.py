@@ -334,9 +334,8 @@ class _Node:
                 edge.add_adjoint(edge.gradients(w[None]), left)
         every = self.form.edges
         flows = [-left[:, e.columns(len(w))] if id(e) in takes else e.gradients(w[None]) for e in every]
-        norms = [
-            float(e.gauge(u).max()) for e, u in zip(every, flows, strict=True) if isinstance(e.penalty, AbstractNorm)
-        ]
+        each = zip(every, flows, strict=True)
+        norms = [float(e.gauge(u).max()) for e, u in each if isinstance(e.penalty, AbstractNorm)]
         by = (1.0 - ROUNDING) / max(1.0, *norms) if norms else 1.0
         return tuple(by * u for u in flows), tuple(by * a for a in self.form.gradient_prices(w[None]))
 

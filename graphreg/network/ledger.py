@@ -212,15 +212,8 @@ class Ledger(Shown):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Ledger):
             return NotImplemented
-        return (
-            self.rounds == other.rounds
-            and self.messages == other.messages
-            and all(
-                np.array_equal(mine, theirs)
-                for purpose in PURPOSES
-                for mine, theirs in zip(self._arcs(purpose), other._arcs(purpose), strict=True)
-            )
-        )
+        along = all(np.array_equal(self._arcs(purpose), other._arcs(purpose)) for purpose in PURPOSES)
+        return self.rounds == other.rounds and self.messages == other.messages and along
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]  (it changes while a run goes on)
 

@@ -226,12 +226,9 @@ class LocalView:
     def ends(self) -> tuple[sp.csr_array, ...]:
         """Per edge block the matrix (n, 2m) that adds up at each node what belongs to the edges whose tail it is (the
         first m) and whose head it is (the last m); (n, m) where there are tails only, of edges to the ground."""
-        out: list[sp.csr_array] = []
-        for edge in self.form.edges:
-            rows = np.concatenate(edge.ends)
-            entries = (np.ones(len(rows)), (rows, np.arange(len(rows))))
-            out.append(sp.csr_array(entries, shape=(self.form.n, len(rows))))
-        return tuple(out)
+        nodes = (np.concatenate(edge.ends) for edge in self.form.edges)
+        entries = ((np.ones(len(each)), (each, np.arange(len(each)))) for each in nodes)
+        return tuple(sp.csr_array(each, shape=(self.form.n, len(each[0]))) for each in entries)
 
     @cached_property
     def weights(self) -> tuple[Array, ...]:

@@ -11,7 +11,6 @@ import numpy as np
 from ..base.escaping import picture, visible
 from ..base.messages import missing_entries, shown
 from ..errors import ModelError
-from ..inputs import positions_by_label
 from ..terms import Array
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ def given_places(positions: Any, labels: Sequence[Hashable], latent: int = 0, en
     ModelError
         For a node without a position, and for a position that is no pair of finite numbers.
     """
-    positions = positions_by_label(positions)
+    positions = _by_label(positions)
     users = labels[: len(labels) - latent]
     for said in missing_entries("positions", positions, users):
         raise ModelError(f"{said}; give it a pair (x, y), or leave positions out")
@@ -73,6 +72,15 @@ def given_places(positions: Any, labels: Sequence[Hashable], latent: int = 0, en
         near = near[np.isfinite(near).all(axis=1)]
         place[i] = near.mean(axis=0) if len(near) else np.nanmean(place, axis=0)
     return place
+
+
+def _by_label(positions: Any) -> Mapping[Any, Any]:
+    """The positions of nodes, by label: a mapping as it is; of a frame of pandas the first two columns."""
+    if hasattr(positions, "iterrows"):
+        return {label: tuple(row)[:2] for label, row in positions.iterrows()}
+    if not isinstance(positions, Mapping):
+        raise ModelError(f"positions must be a mapping of nodes to pairs (x, y), or a frame, got {shown(positions)}")
+    return positions
 
 
 def _pair(value: Any, label: Hashable) -> Array:

@@ -159,7 +159,7 @@ class SampleBlock(AbstractBlock[AbstractMatrix]):
     @shared
     def grams(self) -> tuple[Packed, ...]:
         """sum_r x_r x_r' over the samples of each node, times their scales without the strength; per stack."""
-        return tuple(packed_grams(batch, self.base_scale) for batch in self.stacks or ())
+        return tuple([packed_grams(batch, self.base_scale) for batch in self.stacks or ()])
 
     @cached_property
     def moments(self) -> Array:
@@ -386,7 +386,7 @@ class EdgeBlock(AbstractBlock[AbstractMap]):
 
 def strengths(blocks: Iterable[SampleBlock | EdgeBlock]) -> tuple[float, ...]:
     """The strengths of some blocks at this moment: what holds as long as they do is found once for them."""
-    return tuple(float(block.strength) for block in blocks)
+    return tuple([float(block.strength) for block in blocks])
 
 
 def _rowwise(products: Array) -> Array:

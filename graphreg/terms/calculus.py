@@ -157,13 +157,10 @@ class _Summand(Shown):
     def __truediv__(self, number: Any) -> Model:
         return self * (1.0 / positive(number, "the divisor of a term"))
 
-    def __neg__(self) -> Model:
+    def __neg__(self, other: Any = None) -> Model:
         raise TermError("a term cannot be subtracted or negated: a model is a sum of terms with positive strengths")
 
-    def __sub__(self, other: Any) -> Model:
-        return -self
-
-    __rsub__ = __sub__
+    __sub__ = __rsub__ = __neg__
 
     def _html(self) -> Iterable[Html]:
         model = Model.of(self)

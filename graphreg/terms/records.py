@@ -4,13 +4,14 @@ and what copies of an object with other numbers in them have in common."""
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Self, TypeVar, cast, overload
+from typing import Any, Generic, Literal, Self, TypeVar, cast, overload
 
 import numpy as np
 
+from ..base.declaring import in_library
 from ..base.display import Brief
 from ..base.escaping import upright
 from ..base.messages import did_you_mean
@@ -20,6 +21,7 @@ from ..inputs import Standardised
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Coordinate = str | tuple[str, Hashable]  # the name of a feature, or a feature and a class
+T = TypeVar("T")
 GROUND = -1  # the head of an edge from a node to the ground: (Kw)_e = w_i - center
 
 
@@ -43,6 +45,17 @@ class Notation:
     latex_gradient: str = ""
 
 
+class stated(Generic[T]):  # noqa: N801  (a decorator)
+    """An attribute that a class makes of its objects, or a method finds, where no class derived from it states it
+    itself: as a plain value, by a property, or again like this."""
+
+    def __init__(self, find: Callable[[Any], T]) -> None:
+        self.find = find
+
+    def __get__(self, each: Any, owner: type[Any] | None = None) -> T:
+        return getattr(type(each), self.find.__name__, self.find)(each)
+
+
 # What follows, as in "h(-y u) where h(q) = ...", defines a function (or the matrix R) that precedes.
 WHERE = re.compile(r"(?: where | \\text\{ where \} |, (?:\\; )?)(?=\S+\(\w+(?:, \w+)?\) = |R = )")
 
@@ -50,6 +63,24 @@ WHERE = re.compile(r"(?: where | \\text\{ where \} |, (?:\\; )?)(?=\S+\(\w+(?:, 
 def defined(text: str) -> list[str]:
     """A formula, and the definition of what stands in it, where there is one."""
     return WHERE.split(text, maxsplit=1)
+
+
+class Named:
+    """A function of which terms are made: a loss or a penalty, called by its class."""
+
+    def called(self) -> str:
+        """The name in messages and tables: that of its class."""
+        return type(self).__name__
+
+    def is_users(self) -> bool:
+        """True where the user wrote it, so that solves try its laws at their points (see
+        `certificate.spot_checks`)."""
+        return not in_library(type(self))
+
+    def _without_conjugate(self) -> TermError:
+        """The error where the dual form is asked for and no conjugate is written for CVXPY."""
+        need = "has no method cvxpy_conjugate, which the dual form needs; add one, or compile the primal form"
+        return TermError(f"{self.called()} {need}")
 
 
 def names_of(term: object) -> tuple[str, str]:
@@ -162,9 +193,8 @@ class Space(Brief):
         if features is None:
             return None
         one = isinstance(features, (str, Mapping)) or not isinstance(features, Iterable)
-        names: list[Any] = (
-            [features] if one else sequence(features, f"features of {where}", "a list of names", TermError)
-        )
+        what = f"features of {where}"
+        names: list[Any] = [features] if one else sequence(features, what, "a list of names", TermError)
         columns: dict[str, list[int]] = {}
         for j, coordinate in enumerate(self.coordinates):
             columns.setdefault(feature_of(coordinate), []).append(j)
@@ -258,7 +288,6 @@ TO_GROUND, IN_GRAPH, IN_ROWS, TO_SERVER = Role("ground"), Role("graph"), Role("r
 
 
 # ---- what copies have in common --------------------------------------------------------------------------------------
-T = TypeVar("T")
 COMMON = "_common"
 
 

@@ -21,7 +21,7 @@ from ..base.display import Brief
 from ..base.messages import PRODUCT, count, did_you_mean, missing_entries, shown, unknown_labels
 from ..checks import is_number, is_whole, numbers, sequence
 from ..errors import GraphError, TermError
-from ..inputs import Graph, Labels, as_labels, difference_matrix, is_networkx
+from ..inputs import Graph, Labels, all_of, as_labels, difference_matrix, is_networkx
 from .maps import AbstractEdges, Differences, Selection
 from .records import GROUND, Array, Space
 
@@ -122,16 +122,25 @@ class AbstractRows(Brief, ABC):
 
     def _is_shifted(self) -> bool:
         """True where something is subtracted anywhere."""
-        return any(inner._is_shifted() for inner in vars(self).values() if isinstance(inner, AbstractRows))
+        return any(each._is_shifted() for each in self._within())
+
+    def _within(self) -> list[AbstractRows]:
+        """The rows that these are made of."""
+        return [each for each in vars(self).values() if isinstance(each, AbstractRows)]
+
+    def _nodes(self) -> set[Labels | None]:
+        """The nodes that the rows are taken from, in their order."""
+        inner = [each._nodes() for each in self._within()]
+        return set[Labels | None]().union(*inner) if inner else {vars(self).get("at")}
 
     def labels(self) -> Labels:
         """The labels of the nodes that the rows bring into the problem."""
-        return ()
+        return all_of(each.labels() for each in self._within())
 
     @property
     def leads(self) -> bool:
         """True where a graph or a path gives the order of the nodes."""
-        return False
+        return any(each.leads for each in self._within())
 
     def __repr__(self) -> str:
         return f"<Rows: {self.text()}>"
@@ -433,8 +442,7 @@ class Rows(AbstractRows):
         if len(names) != m:
             raise TermError(f"Rows: there are {m} rows and {len(names)} names; give one per row")
         nodes = None if self.nodes is None else _labels(self.nodes, "nodes", "a list of labels")
-        for name, value in (("K", K), ("names", names), ("nodes", nodes)):
-            object.__setattr__(self, name, value)
+        vars(self).update(K=K, names=names, nodes=nodes)
 
     def labels(self) -> Labels:
         return At(self.nodes).labels()
@@ -459,13 +467,6 @@ class AbstractRowsOfRows(AbstractRows):
 
     inner: AbstractRows
 
-    @property
-    def leads(self) -> bool:
-        return self.inner.leads
-
-    def labels(self) -> Labels:
-        return self.inner.labels()
-
     def plain(self, space: Space) -> Made:
         """The rows within; their weights come last."""
         made = self.inner.made(space)
@@ -483,13 +484,6 @@ class Plus(AbstractRowsOfRows):
     other: AbstractRows
     sign: float = 1.0
 
-    @property
-    def leads(self) -> bool:
-        return self.inner.leads or self.other.leads
-
-    def labels(self) -> Labels:
-        return tuple(dict.fromkeys([*self.inner.labels(), *self.other.labels()]))
-
     def made(self, space: Space) -> Made:
         one, two = self.plain(space), replace(self, inner=self.other).plain(space)
         if one.signless or two.signless:
@@ -506,7 +500,7 @@ class Plus(AbstractRowsOfRows):
 
     def text(self) -> str:
         one, two = self.inner.text(), self.other.text()
-        if _places_of(self.inner) != _places_of(self.other):  # w_i - w_j, of different nodes
+        if self.inner._nodes() != self.other._nodes():  # w_i - w_j, of different nodes
             letters, own = (set(INDEX.findall(text)) for text in (one, two))
             new = dict(zip(sorted(letters & own), [x for x in "ijklmn" if x not in letters | own], strict=False))
             two = INDEX.sub(lambda found: "w_" + new.get(found[1], found[1]), two)
@@ -843,12 +837,6 @@ w = Parameters()
 def _bracketed(rows: AbstractRows) -> str:
     text = rows.text()
     return f"({text})" if " " in text and not text.endswith(")_" + text[-1:]) else text
-
-
-def _places_of(rows: AbstractRows) -> set[Labels | None]:
-    """The nodes that the rows are taken from, in their order."""
-    inner = [each for each in vars(rows).values() if isinstance(each, AbstractRows)]
-    return set[Labels | None]().union(*map(_places_of, inner)) if inner else {vars(rows).get("at")}
 
 
 def _inner(rows: AbstractRows) -> str:

@@ -23,7 +23,7 @@ from ..certificate import factor
 from ..form import EdgeBlock, held_together
 from ..inputs import components_of
 from ..terms import Array
-from ..terms.penalties import slope_at_zero
+from ..terms.penalties import AbstractPenalty
 
 Flows = tuple[Array, ...]  # (m, k) per edge block
 
@@ -285,3 +285,12 @@ class Network(Brief):
         for block, A, where in zip(self.blocks, self.weights, self.where, strict=True):
             out += np.bincount(where, A * slope_at_zero(block.penalty, block.apply(w)), len(out))
         return out
+
+
+def slope_at_zero(phi: AbstractPenalty, z: Array) -> Array:
+    """The growth of phi from 0 along each row, ``phi'(0; z) = lim phi(s z) / s`` as s falls to 0, to about eight digits
+    and from above; phi itself where it is homogeneous. It is the support function of what ``gauge_at_zero`` is the
+    gauge of."""
+    largest = np.abs(z).max(axis=1, initial=0.0)
+    s = 2.0 ** (-26.0 - np.ceil(np.log2(np.where(largest > 0, largest, 1.0))))  # exact: a power of 2
+    return phi.value(z * s[:, None]) / s

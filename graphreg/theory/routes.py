@@ -22,8 +22,8 @@ from ..base.display import Brief
 from ..compiling import Links, steepest
 from ..form import EdgeBlock
 from ..terms import Array
-from ..terms.penalties import AbstractNorm, AbstractPenalty, slope_at_zero
-from .network import Flows, Network
+from ..terms.penalties import AbstractNorm, AbstractPenalty
+from .network import Flows, Network, slope_at_zero
 from .varied import homogeneous
 
 POWER = 24.0  # of the norm of all loads that levelling lessens

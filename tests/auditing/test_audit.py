@@ -16,10 +16,10 @@ from factories import thinned
 import graphreg as gr
 from benchmarks.audits.bugs import asymmetric_mixing, local_steps
 from benchmarks.audits.instances import instance
+from graphreg.auditing.instances import rescaled
 from graphreg.auditing.limits import Optimum
 from graphreg.errors import ArgumentError, ModelError
 from graphreg.saving import of_problem
-from graphreg.terms.losses import rescaled
 
 mpl.use("Agg")
 

@@ -77,6 +77,10 @@ class AbstractWords(ABC):
     def filled(self, text: str, latex: str, argument: Math | None = None) -> Filled:
         """A part of the notation with the letters of the block, at its own argument or another."""
 
+    def value(self, argument: Math | None = None) -> Filled:
+        """The function at its own argument or another."""
+        return self.filled(self.notation.value, self.notation.latex_value, argument)
+
     @property
     def conjugate(self) -> Filled:
         return self.filled(self.notation.conjugate, self.notation.latex_conjugate)
@@ -212,10 +216,6 @@ class SampleWords(AbstractWords):
             return factor + self.every + weight
         nodes = Math("sum_i ", r"\sum_i ") + self.node_scale + Math(" ", " ")
         return factor + nodes + self.at_node + weight
-
-    def value(self, argument: Math) -> Filled:
-        """l at an argument."""
-        return self.filled(self.notation.value, self.notation.latex_value, argument)
 
     def filled(self, text: str, latex: str, argument: Math | None = None) -> Filled:
         return fill(text, latex, argument or self.argument, self.price, self.scale, same("y_r"))
@@ -354,10 +354,6 @@ class EdgeWords(AbstractWords):
             return f"at {self.nodes}"
         row = "edge e = (i, j)" if self.noun == "edge" else f"row {self.index}"
         return f"on every {row}" + (f" of {self.set}" if self.set else "")
-
-    def value(self, argument: Math | None = None) -> Filled:
-        """phi at an argument."""
-        return self.filled(self.notation.value, self.notation.latex_value, argument)
 
     @property
     def gradient(self) -> Math:

@@ -43,9 +43,7 @@ def _scale_rows(symbols: Symbols) -> list[Row]:
     for words in symbols.samples:
         for symbol, found in _scale_values(words):
             values.setdefault(symbol, []).extend(found)
-    return [
-        Row(same(symbol), prose(meaning[symbol].format(span(values[symbol])))) for symbol in meaning if symbol in values
-    ]
+    return [Row(same(x), prose(meaning[x].format(span(values[x])))) for x in meaning if x in values]
 
 
 def _scale_values(words: SampleWords) -> Iterator[tuple[str, list[float]]]:
@@ -146,10 +144,8 @@ def coordinates(symbols: Symbols) -> list[Row]:
 
 def parameters(symbols: Symbols) -> list[Row]:
     """The parameters with their values of the moment."""
-    return [
-        Row(letter, prose(f"a parameter, now {parameter.value:.6g}"))
-        for parameter, letter in symbols.parameters.values()
-    ]
+    known = symbols.parameters.values()
+    return [Row(letter, prose(f"a parameter, now {parameter.value:.6g}")) for parameter, letter in known]
 
 
 def scales(symbols: Symbols) -> list[Row]:

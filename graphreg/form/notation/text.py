@@ -111,12 +111,10 @@ def primal(form: Form) -> Written:
     True
     """
     symbols = Symbols(form)
-    terms = [words.sum + grouped(words.value(words.argument).math) for words in symbols.samples]
-    terms += [words.sum + grouped(words.value().math) for words in symbols.penalties]
+    terms = [words.sum + grouped(words.value().math) for words in (*symbols.samples, *symbols.penalties)]
     size = f"{form.n} x {form.d}", rf"{form.n} \times {form.d}"
     heading = Math(f"minimise over w in R^({size[0]})", rf"\text{{minimise over }} w \in \mathbb{{R}}^{{{size[1]}}}")
-    definitions = [words.value(words.argument).definition for words in symbols.samples]
-    definitions += [words.value().definition for words in symbols.edges]
+    definitions = [words.value().definition for words in (*symbols.samples, *symbols.edges)]
     sections = [Section(heading, (*_sum(terms, "+"), *_with(definitions)))]
     if symbols.constraints:
         rows = [Row(words.condition, prose(words.each)) for words in symbols.constraints]
@@ -155,9 +153,8 @@ def dual(form: Form) -> Written:
             rows.append(Row(words.domain.math, prose(words.each + what)))
     ranged = [words for words in symbols.samples if words.domain.math]
     rows += [Row(words.domain.math, prose(words.each + ": the range of its price")) for words in ranged]
-    definitions = _with(
-        [each.definition for words in (*symbols.samples, *symbols.edges) for each in (words.conjugate, words.domain)]
-    )
+    filled = (each for words in (*symbols.samples, *symbols.edges) for each in (words.conjugate, words.domain))
+    definitions = _with(each.definition for each in filled)
     objective = Section(heading, (*_sum(_dual_terms(symbols), "-"), *definitions))
     sections = objective, Section(SUBJECT, tuple(rows))
     return Written(sections, _letters(symbols), _reading(symbols))
@@ -186,9 +183,8 @@ def kkt(form: Form) -> Written:
     if symbols.constraints:
         rows = tuple(row for words in symbols.constraints for row in constraint_conditions(words))
         sections.append(Section(prose("constraints hold, and their flows are normal to them"), rows))
-    sections.append(
-        Section(prose("and for all w, u, a the duality gap is the sum of what is missing"), gap_identity(symbols))
-    )
+    heading = prose("and for all w, u, a the duality gap is the sum of what is missing")
+    sections.append(Section(heading, gap_identity(symbols)))
     return Written(tuple(sections), _letters(symbols))
 
 
@@ -214,9 +210,8 @@ def _dual_terms(symbols: Symbols) -> list[Math]:
         terms += _minus(words.every, words.conjugate)
         if words.shifted:
             product = Math(f"<{words.price.text}, o_r>", rf"\langle {words.price.latex}, o_r \rangle")
-            terms.append(
-                same("+ ") + words.every + (product if words.several else words.price + Math(" o_r", r" \, o_r"))
-            )
+            shift = product if words.several else words.price + Math(" o_r", r" \, o_r")
+            terms.append(same("+ ") + words.every + shift)
     for words in symbols.edges:
         terms += _minus(words.every, words.conjugate)
         if words.block.center is not None:

@@ -23,9 +23,8 @@ def missing(form: Form, mixing: MixingMatrix | str, lazy: bool, stepped: bool) -
     out = [*without_gradient(form), *_not_tied(form)]
     out += [] if out else _apart(form)
     if not (out or stepped):
-        out += [
-            f"{name} has no bound of its curvature, so no step follows: give step_size=" for name in unbounded(form)
-        ]
+        said = "has no bound of its curvature, so no step follows: give step_size="
+        out += [f"{name} {said}" for name in unbounded(form)]
     if not out and isinstance(mixing, MixingMatrix):
         out += mixing.wrong(form, lazy)
     return tuple(out)

@@ -17,11 +17,8 @@ def too_few(form: Form, robust: int | str) -> tuple[str, ...]:
     least = 2 if isinstance(robust, str) else 2 * robust + 1
     degree = np.bincount(arcs_of(form).target, minlength=form.n)
     i = int(np.argmin(degree))
-    if degree[i] >= least:
-        return ()
-    return (
-        f"robust={robust!r} takes at least {least} neighbours of every node, and {form.labels[i]!r} has {degree[i]}",
-    )
+    said = f"robust={robust!r} takes at least {least} neighbours of every node, and {form.labels[i]!r} has {degree[i]}"
+    return () if degree[i] >= least else (said,)
 
 
 def robust_mean(view: LocalView, own: Array, received: Array, there: Array | None, robust: int | str) -> Array:

@@ -136,10 +136,8 @@ class SampleOrder:
     @staticmethod
     def start(view: LocalView) -> SampleOrder:
         counts = view.gradients.counts
-        order = SampleOrder(
-            np.full(len(counts), -1), np.zeros((len(counts), max(int(counts.max()), 1)), dtype=np.int32)
-        )
-        return order.at(view, np.zeros(len(counts), dtype=np.int64))
+        place = np.zeros((len(counts), max(int(counts.max()), 1)), dtype=np.int32)
+        return SampleOrder(np.full(len(counts), -1), place).at(view, np.zeros(len(counts), dtype=np.int64))
 
     def at(self, view: LocalView, epoch: Array) -> SampleOrder:
         """The order in other passes: a permutation that depends on the seed, the node and the pass alone."""

@@ -27,55 +27,27 @@ StepSize = float | Mapping[Hashable, float] | Schedule
 STEPS = per("node", positive) | function("a function of the round")
 
 
-# ---- the rules, for bound_i = L_i + rho deg_i ------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Longest:
-    """eta_i = 1 / (L_i + rho deg_i)."""
-
-    def at(self, t: int, bound: Array) -> Array:
-        return 1.0 / bound
-
-
-@dataclass(frozen=True)
-class Decreasing:
-    """eta_i(t) = kappa / (t + kappa (L_i + rho deg_i))."""
-
-    kappa: float
-
-    def at(self, t: int, bound: Array) -> Array:
-        return self.kappa / (t + self.kappa * bound)
-
-
-@dataclass(frozen=True)
-class PrintedStepSize:
-    """eta_i(t) = kappa / t."""
-
-    kappa: float
-
-    def at(self, t: int, bound: Array) -> Array:
-        return np.full(len(bound), self.kappa / t)
-
-
-@dataclass(frozen=True)
-class Constant:
-    """The constant steps that a user gave, (n,)."""
-
-    eta: Array
-
-    def at(self, t: int, bound: Array) -> Array:
-        return self.eta
-
-
 @dataclass(frozen=True)
 class StepRule:
-    """The part of a step that stays the same in a run."""
+    """The part of a step that stays the same in a run: eta_i = 1 / bound_i with bound_i = L_i + rho deg_i; or, with a
+    kappa, kappa / (t + kappa bound_i), or ``steep`` kappa / t; or what is ``given``."""
 
     rho: float
     degree: Array  # deg_i, the number of copies of node i, (n,)
-    rule: Longest | Decreasing | PrintedStepSize | Constant
+    kappa: float | None = None
+    steep: bool = False
+    given: Array | None = None  # the constant steps of a user, (n,)
 
     def bound(self, L: Array) -> Array:
         return np.maximum(L + self.rho * self.degree, LEAST)
+
+    def eta(self, t: int, L: Array) -> Array:
+        """eta_i(t), (n,)."""
+        if self.given is not None:
+            return self.given
+        if self.kappa is None:
+            return 1.0 / self.bound(L)
+        return np.full(len(L), self.kappa / t) if self.steep else self.kappa / (t + self.kappa * self.bound(L))
 
 
 # ---- a node's step ---------------------------------------------------------------------------------------------------
@@ -108,10 +80,8 @@ class StepOptions:
             scales = view.scales()
             h, degree = factor * scales.curvature or 1.0, scales.degree or 1.0
             rho, kappa = rho or RHO * h / degree, kappa or KAPPA / h
-        rule = Longest()
-        if decreasing and kappa is not None:
-            rule = PrintedStepSize(kappa) if self.steep else Decreasing(kappa)
-        return StepRule(rho, copies_at(view), rule), np.where(np.isfinite(L), L, factor * view.curvature)
+        rule = StepRule(rho, copies_at(view), kappa if decreasing else None, self.steep)
+        return rule, np.where(np.isfinite(L), L, factor * view.curvature)
 
     def given(self, view: LocalView, scale: StepRule, L: Array) -> StepRule:
         """The scale with the constant steps that were given, if any; warned of where they are beyond their bound."""
@@ -120,11 +90,11 @@ class StepOptions:
         if self.noisy:
             warn("FedADMM: a constant step_size keeps the variance of its gradients: let it decrease like 1/t")
         bound = np.where(np.isfinite(view.gradients.smoothness), 1.0 / scale.bound(L), np.inf)
-        return replace(scale, rule=Constant(_constant(view, self.step_size, bound)))
+        return replace(scale, given=_constant(view, self.step_size, bound))
 
     def eta(self, view: LocalView, scale: StepRule, t: int, L: Array) -> Array:
         """eta_i(t), (n,)."""
-        return _scheduled(view, self.step_size, t) if callable(self.step_size) else scale.rule.at(t, scale.bound(L))
+        return _scheduled(view, self.step_size, t) if callable(self.step_size) else scale.eta(t, L)
 
     def step(
         self, view: LocalView, theta: Array, g: Array, slope: Array, L: Array, eta: Callable[[Array], Array]
@@ -134,14 +104,10 @@ class StepOptions:
         unbounded = ~np.isfinite(view.gradients.smoothness) & (self.step_size is None) & (not self.steep)
         while True:  # at most a thousand times: then the L_i of all that bend more are infinite
             check_deadline()
-            new = theta - eta(L)[:, None] * slope
-            factor = self.factor(view)
-            short = (
-                unbounded & _bends_more(view.gradients, theta, new, g / factor, L / factor)
-                if unbounded.any()
-                else unbounded
-            )
-            short = short & np.isfinite(L)  # a gradient that is no number is not mended by shorter steps
+            new, factor = theta - eta(L)[:, None] * slope, self.factor(view)
+            short = unbounded & np.isfinite(L)  # a gradient that is no number is not mended by shorter steps
+            if short.any():
+                short &= _bends_more(view.gradients, theta, new, g / factor, L / factor)
             if not short.any():
                 return new, L
             L = np.where(short, 2.0 * L, L)

@@ -86,14 +86,9 @@ class InteriorBlocks:
         self.system: NewtonSystem = system
         self.most, self.floor = sufficient_capacity(self.form), max(common(view.form).floor, TINY)
         self.rows = (*system.samples, *system.edges)
-        each = (
-            (k, self._cones(block, rows))
-            for k, (block, rows) in enumerate(zip(self.form.blocks, self.rows, strict=True))
-        )
-        self.cones = {k: cones for k, cones in each if cones is not None}
-        self.smooth = {
-            k: block for k, block in enumerate(self.form.blocks) if _is_smooth(block) and k not in self.cones
-        }
+        each, blocks = map(self._cones, self.form.blocks, self.rows), enumerate(self.form.blocks)
+        self.cones = {k: cones for k, cones in enumerate(each) if cones is not None}
+        self.smooth = {k: block for k, block in blocks if _is_smooth(block) and k not in self.cones}
         self.held = Held(self.form) if system.free is not None else None
 
     @classmethod
@@ -154,10 +149,10 @@ class InteriorBlocks:
         """The state before the first step, at w inside the cones."""
         far, worth = self.typical(w)
         point = () if flows is None else (*(None for _ in self.form.samples), *flows)
-        squares, found = self.system.vector(far**2), list[tuple[Array, Array]]()
-        for k, cones in self.cones.items():
-            each = np.sqrt(self.rows[k].columns(self.rows[k].B.power(2) @ squares))
-            found.append(cones.start(w, each, worth, point[k] if point else None))
+        squares, rows = self.system.vector(far**2), self.rows
+        lengths = {k: np.sqrt(rows[k].columns(rows[k].B.power(2) @ squares)) for k in self.cones}
+        each = self.cones.items()
+        found = [cones.start(w, lengths[k], worth, point[k] if point else None) for k, cones in each]
         return self.state(Interior(w, tuple(s for s, _ in found), tuple(y for _, y in found)))
 
     def _imbalance(self, slope: Array, w: Array) -> float:

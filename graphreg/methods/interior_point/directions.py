@@ -88,10 +88,8 @@ class Directions:
         correction = self.direction(r, balancing=0.0)
         best = move
         for share in SHARES:
-            s, y = (
-                [a + share * b for a, b in zip(one, other, strict=True)]
-                for one, other in ((move.s, correction.s), (move.y, correction.y))
-            )
+            s = [a + share * b for a, b in zip(move.s, correction.s, strict=True)]
+            y = [a + share * b for a, b in zip(move.y, correction.y, strict=True)]
             new = Move(move.x + share * correction.x, s, y, move.right + share * correction.right, self.max_step(s, y))
             if new.max_step > best.max_step:
                 best = new

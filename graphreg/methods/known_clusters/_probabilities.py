@@ -36,13 +36,10 @@ class Coins:
 
     def unfit(self, form: Form) -> tuple[str, ...]:
         """Clusters that a mapping names and the problem lacks, or the other way round, as sentences."""
-        known = {
-            form.labels[j]: None for e in form.edges if not e.ground for j in e.head[e.tail < form.space.n_observed]
-        }
-        given = {"p_cluster": self.p_cluster, "tau": self.tau}
-        return tuple(
-            said for name, each in given.items() for said in unmatched(name, _named(each, known), known, "cluster")
-        )
+        heads = [e.head[e.tail < form.space.n_observed] for e in form.edges if not e.ground]
+        known = {form.labels[j]: None for each in heads for j in each}
+        given = ("p_cluster", self.p_cluster), ("tau", self.tau)
+        return sum((tuple(unmatched(name, _named(each, known), known, "cluster")) for name, each in given), ())
 
     @property
     def apart(self) -> bool:

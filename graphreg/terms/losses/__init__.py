@@ -20,6 +20,5 @@ from .samples import at_nodes as at_nodes
 from .samples import at_rows as at_rows
 from .samples import factors_of as factors_of
 from .samples import on_data as on_data
-from .samples import rescaled as rescaled
 from .squared import MeanLoss as MeanLoss
 from .squared import SquaredLoss as SquaredLoss

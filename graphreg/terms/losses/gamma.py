@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from ...base.lazy import cp
-from ...errors import DataError
 from ..bounds import ULP, ends, shown
 from ..records import Array, Notation, Statement
 from .base import AbstractPeakedLoss
 from .loss import INSIDE
-from .samples import numeric
+from .samples import amounts
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,13 +37,7 @@ class GammaLoss(AbstractPeakedLoss):
     """
 
     def encode(self, target: Array) -> Array:
-        y = numeric(target, "GammaLoss")
-        if (y <= 0.0).any():
-            row = int(np.argmax(y <= 0.0))
-            raise DataError(
-                f"GammaLoss takes targets > 0, got {y[row]:g} in row {row}; drop the row, or use PoissonLoss"
-            )
-        return y
+        return amounts(target, "GammaLoss", "> 0", "PoissonLoss")
 
     def value(self, x: Array, y: Array) -> Array:
         return x + self.curvature(x, y)
@@ -105,16 +98,14 @@ class GammaLoss(AbstractPeakedLoss):
     def statement(self) -> Statement:
         return Statement("gamma")
 
-    @property
-    def notation(self) -> Notation:
-        return Notation(
-            "%z + %y exp(-%z)",
-            "%c h(1 - %u / %c) where h(q) = q log(q / %y) - q",
-            "%u <= %c",
-            r"%z + %y \, e^{-%z}",
-            r"%c \, h(1 - %u / %c) \text{ where } h(q) = q \log(q / %y) - q",
-            r"%u \le %c",
-        )
+    notation = Notation(
+        "%z + %y exp(-%z)",
+        "%c h(1 - %u / %c) where h(q) = q log(q / %y) - q",
+        "%u <= %c",
+        r"%z + %y \, e^{-%z}",
+        r"%c \, h(1 - %u / %c) \text{ where } h(q) = q \log(q / %y) - q",
+        r"%u \le %c",
+    )
 
 
 def _entropy_bound(q: Array, y: Array) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.lazy import cp
 from ..bounds import ULP, half_square
-from ..records import Array, Bends, Descent, Notation, Statement
+from ..records import Array, Bends, Descent, Notation, Statement, stated
 from .base import AbstractPeakedLoss, AbstractPiecewiseLinearLoss, smooth_rise
 from .loss import AbstractLoss
 from .prices import PriceDomain
@@ -26,9 +26,7 @@ class _Falling(PriceDomain):
 class AbstractHinge(AbstractTwoClasses, AbstractLoss):
     """A loss that falls to 0 where the margin y x grows, and no further: it reaches its infimum."""
 
-    @property
-    def prices(self) -> PriceDomain:
-        return _Falling(self)
+    prices = stated(_Falling)
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,11 +55,9 @@ class HingeLoss(AbstractHinge, AbstractPiecewiseLinearLoss):
     def statement(self) -> Statement:
         return Statement("hinge")
 
-    @property
-    def notation(self) -> Notation:
-        return Notation(
-            "max(0, 1 - %y %z)", "%u %y", "-%c <= %y %u <= 0", r"\max(0, 1 - %y %z)", "%u %y", r"-%c \le %y %u \le 0"
-        )
+    notation = Notation(
+        "max(0, 1 - %y %z)", "%u %y", "-%c <= %y %u <= 0", r"\max(0, 1 - %y %z)", "%u %y", r"-%c \le %y %u \le 0"
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -135,13 +131,11 @@ class SquaredHingeLoss(AbstractHinge, AbstractPeakedLoss):
     def statement(self) -> Statement:
         return Statement("squared_hinge")
 
-    @property
-    def notation(self) -> Notation:
-        return Notation(
-            "max(0, 1 - %y %z)^2 / 2",
-            "%u^2 / (2 %c) + %u %y",
-            "%y %u <= 0",
-            r"\tfrac12 \max(0, 1 - %y %z)^2",
-            r"\frac{%u^2}{2 %c} + %u %y",
-            r"%y %u \le 0",
-        )
+    notation = Notation(
+        "max(0, 1 - %y %z)^2 / 2",
+        "%u^2 / (2 %c) + %u %y",
+        "%y %u <= 0",
+        r"\tfrac12 \max(0, 1 - %y %z)^2",
+        r"\frac{%u^2}{2 %c} + %u %y",
+        r"%y %u \le 0",
+    )

@@ -89,16 +89,14 @@ class LogisticLoss(AbstractTwoClasses, AbstractPeakedLoss):
     def statement(self) -> Statement:
         return Statement("logistic")
 
-    @property
-    def notation(self) -> Notation:
-        return Notation(
-            "log(1 + exp(-%y %z))",
-            "%c h(-%y %u / %c) where h(q) = q log q + (1 - q) log(1 - q)",
-            "0 <= -%y %u <= %c",
-            r"\log(1 + e^{-%y %z})",
-            r"%c \, h(-%y %u / %c) \text{ where } h(q) = q \log q + (1 - q) \log(1 - q)",
-            r"0 \le -%y %u \le %c",
-        )
+    notation = Notation(
+        "log(1 + exp(-%y %z))",
+        "%c h(-%y %u / %c) where h(q) = q log q + (1 - q) log(1 - q)",
+        "0 <= -%y %u <= %c",
+        r"\log(1 + e^{-%y %z})",
+        r"%c \, h(-%y %u / %c) \text{ where } h(q) = q \log q + (1 - q) \log(1 - q)",
+        r"0 \le -%y %u \le %c",
+    )
 
 
 def _sigmoid(x: Array) -> Array:

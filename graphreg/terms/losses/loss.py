@@ -18,15 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from ...base.declaring import in_library
 from ...base.shortcuts import shortcut
-from ...errors import DataError, TermError
+from ...errors import DataError
 from ...inputs import in_place, places_of
 from ..blocks import Lowered, SampleBlock
 from ..bounds import largest_around
 from ..calculus import Strength
 from ..design import Design
-from ..records import Array, Bends, Notation, Space, Statement, names_of
+from ..records import Array, Bends, Named, Notation, Space, Statement, names_of, stated
 from .prices import PriceDomain
 from .samples import AbstractSamples
 
@@ -34,8 +33,16 @@ INSIDE = 1.0 - 1e-14
 
 
 @dataclass(frozen=True)
-class AbstractLoss(AbstractSamples):
-    """A convex loss with a closed-form conjugate, on samples (whose parameters `AbstractSamples` has)."""
+class AbstractLoss(AbstractSamples, Named):
+    """A convex loss with a closed-form conjugate, on samples (whose parameters `AbstractSamples` has).
+
+    Attributes
+    ----------
+    prices : PriceDomain
+        dom l*, where prices may lie, as far as ``domain`` and ``clip`` do not say it.
+    notation : Notation
+        The notation of one sample's loss; by default a function with the name of the class.
+    """
 
     # ---- one sample; rows independent ----------------------------------------------------------------------------
     @abstractmethod
@@ -61,10 +68,7 @@ class AbstractLoss(AbstractSamples):
     def cvxpy_conjugate(self, b: Any, y: Array) -> Any:
         """l* as a CVXPY expression with one value per sample, or as a list: the constraints of its domain, then the
         expression. Needed only for the dual form."""
-        raise TermError(
-            f"{self.called()} has no method cvxpy_conjugate, which the dual form needs; "
-            "add one, or compile the primal form"
-        )
+        raise self._without_conjugate()
 
     @abstractmethod
     def conductance(self, b: Array, y: Array) -> Array:
@@ -79,14 +83,14 @@ class AbstractLoss(AbstractSamples):
     def smoothed(self, x: Array, y: Array) -> tuple[Array, Array, Array]:
         """Value, gradient and curvature of a smooth loss whose gradients lie inside dom l* as those of l do."""
 
-    @property
-    def notation(self) -> Notation:
-        """The notation of one sample's loss; by default a function with the name of the class."""
+    def _notation(self) -> Notation:
         name, latex = names_of(self)
         return Notation(
             *(f"{name}(%z; %y)", f"%c {name}*(%u / %c; %y)", ""),
             *(f"{latex}(%z; %y)", rf"%c \, {latex}^*(%u / %c; %y)", ""),
         )
+
+    notation = stated(_notation)
 
     def domain(self, y: Array) -> tuple[Array, Array]:
         """The interval [low, high] that is the closure of dom l*; infinite where it is everywhere."""
@@ -98,10 +102,7 @@ class AbstractLoss(AbstractSamples):
         width = np.where(np.isfinite(high - low), (1.0 - INSIDE) * (high - low), 0.0)
         return np.clip(b, low + width, high - width)
 
-    @property
-    def prices(self) -> PriceDomain:
-        """dom l*, where prices may lie, as far as ``domain`` and ``clip`` do not say it."""
-        return PriceDomain(self)
+    prices = stated(PriceDomain)
 
     def moved(self, y: Array, by: Array, rest: Any = 0.0) -> tuple[Array, Array]:
         """Targets y' and offsets o' with ``l(x + by + rest; y) = l(x + o'; y')`` for every x.
@@ -160,14 +161,6 @@ class AbstractLoss(AbstractSamples):
         """An upper bound of h* over ``b +- spread``, (M,); +inf where that is not all inside the domain. By default
         from `conjugate`, trusted as `value` is."""
         return largest_around(lambda a: self.conjugate(a, y) - dots(a, self.anchor(y)), b, spread)
-
-    def called(self) -> str:
-        """The name of the loss in messages and tables: that of its class."""
-        return type(self).__name__
-
-    def is_users(self) -> bool:
-        """True where the user wrote l, so that solves try its laws at their points (see `certificate.spot_checks`)."""
-        return not in_library(type(self))
 
     @staticmethod
     def from_cvxpy(function: Any, data: Any, *, name: str | None = None, scale: Any = "mean") -> AbstractLoss:

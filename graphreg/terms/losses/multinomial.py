@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from ...base.lazy import cp
 from ...errors import DataError, TermError
 from ..bounds import ULP, ends, shown
-from ..records import Array, Coordinate, Descent, Notation, Statement
+from ..records import Array, Coordinate, Descent, Notation, Statement, stated
 from ..roots import increasing_root
 from .base import AbstractSmoothLoss
 from .loss import INSIDE
@@ -169,9 +169,7 @@ class MultinomialLoss(AbstractSmoothLoss):
         others = others * (INSIDE / np.maximum(others.sum(axis=-1, keepdims=True), INSIDE))
         return np.where(y > 0, -others.sum(axis=-1, keepdims=True), others)
 
-    @property
-    def prices(self) -> PriceDomain:
-        return SumsToZero(self)
+    prices = stated(SumsToZero)
 
     def conductance(self, b: Array, y: Array) -> Array:
         p = np.maximum(b + np.maximum(y, 0.0), 0.0)
@@ -227,16 +225,14 @@ class MultinomialLoss(AbstractSmoothLoss):
     def stated_targets(self, y: Array) -> list[Any]:
         return y.argmax(axis=1).tolist()
 
-    @property
-    def notation(self) -> Notation:
-        return Notation(
-            "log sum(exp(%z)) - <%y, %z>",
-            "%c h(%y + %u / %c) where h(p) = sum(p log p)",
-            "sum(%u) = 0, %y + %u / %c >= 0",
-            r"\log \textstyle\sum_k e^{(%z)_k} - \langle %y, %z \rangle",
-            r"%c \, h(%y + %u / %c) \text{ where } h(p) = \textstyle\sum_k p_k \log p_k",
-            r"\mathbf 1^\top %u = 0, \; %y + %u / %c \ge 0",
-        )
+    notation = Notation(
+        "log sum(exp(%z)) - <%y, %z>",
+        "%c h(%y + %u / %c) where h(p) = sum(p log p)",
+        "sum(%u) = 0, %y + %u / %c >= 0",
+        r"\log \textstyle\sum_k e^{(%z)_k} - \langle %y, %z \rangle",
+        r"%c \, h(%y + %u / %c) \text{ where } h(p) = \textstyle\sum_k p_k \log p_k",
+        r"\mathbf 1^\top %u = 0, \; %y + %u / %c \ge 0",
+    )
 
 
 def _softmax(x: Array) -> Array:

@@ -41,8 +41,7 @@ class PoissonLoss(AbstractCounts, AbstractPeakedLoss):
             return np.exp(x) - y * x
 
     def gradient(self, x: Array, y: Array) -> Array:
-        with np.errstate(over="ignore"):
-            return np.exp(x) - y
+        return self.curvature(x, y) - y
 
     def curvature(self, x: Array, y: Array) -> Array:
         with np.errstate(over="ignore"):
@@ -103,16 +102,14 @@ class PoissonLoss(AbstractCounts, AbstractPeakedLoss):
     def statement(self) -> Statement:
         return Statement("poisson")
 
-    @property
-    def notation(self) -> Notation:
-        return Notation(
-            "exp(%z) - %y %z",
-            "%c h(%y + %u / %c) where h(q) = q log q - q",
-            "%u >= -%c %y",
-            r"e^{%z} - %y \, %z",
-            r"%c \, h(%y + %u / %c) \text{ where } h(q) = q \log q - q",
-            r"%u \ge -%c %y",
-        )
+    notation = Notation(
+        "exp(%z) - %y %z",
+        "%c h(%y + %u / %c) where h(q) = q log q - q",
+        "%u >= -%c %y",
+        r"e^{%z} - %y \, %z",
+        r"%c \, h(%y + %u / %c) \text{ where } h(q) = q \log q - q",
+        r"%u \ge -%c %y",
+    )
 
 
 def _entropy_bound(q: Array) -> Array:

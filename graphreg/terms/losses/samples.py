@@ -46,12 +46,14 @@ def two_classes(target: Array) -> Array:
     return values if len(values) == 2 else np.array([-1 if values[0] == -1 else 0, 1]).astype(target.dtype)
 
 
-def counts(target: Array, loss: str) -> Array:
-    """Targets that count something: numbers >= 0."""
+def amounts(target: Array, loss: str, relation: str, other: str) -> Array:
+    """Targets that are ">= 0" or "> 0"; what is not is for another loss."""
     coded = numeric(target, loss)
-    if (coded < 0).any():
-        row = int(np.argmax(coded < 0))
-        raise DataError(f"{loss} takes targets >= 0, got {coded[row]:g} in row {row}; drop the row, or use SquaredLoss")
+    bad = coded < 0.0 if relation == ">= 0" else coded <= 0.0
+    if bad.any():
+        row = int(np.argmax(bad))
+        said = f"got {coded[row]:g} in row {row}; drop the row, or use {other}"
+        raise DataError(f"{loss} takes targets {relation}, {said}")
     return coded
 
 
@@ -205,7 +207,7 @@ class AbstractCounts(AbstractSamples):
     """
 
     def encode(self, target: Array) -> Array:
-        return counts(target, type(self).__name__)
+        return amounts(target, type(self).__name__, ">= 0", "SquaredLoss")
 
 
 @dataclass(frozen=True)
@@ -250,14 +252,6 @@ def on_data(loss: Loss, given: Any) -> Loss:
         here, there = list(new.coordinates()), list(loss.coordinates())
         raise DataError(f"the new data have the coordinates {here}, and the data before have {there}; give the same")
     return new
-
-
-def rescaled(loss: Loss, factors: Mapping[Hashable, float]) -> Loss:
-    """The loss with the sum of each node times a factor, 1 where the mapping says nothing."""
-    first = np.unique(loss.data.node, return_index=True)[1]
-    each = (loss.scales() / loss.data.weights)[first]
-    scale = {x: float(s * factors.get(x, 1.0)) for x, s in zip(loss.data.labels, each, strict=True)}
-    return replace(loss, scale=scale, **loss.coding())
 
 
 def factors_of(loss: AbstractSamples) -> tuple[str | Array, Array]:

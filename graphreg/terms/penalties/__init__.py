@@ -27,7 +27,6 @@ from .base import gauge_around as gauge_around
 from .base import has_kink as has_kink
 from .base import is_equality as is_equality
 from .base import pulls_at_zero as pulls_at_zero
-from .base import slope_at_zero as slope_at_zero
 from .box import AbstractBox as AbstractBox
 from .box import Box as Box
 from .domain import DualBall as DualBall

@@ -10,10 +10,10 @@ import numpy as np
 from ...base.lazy import cp
 from ...checks import checked, positive
 from ..bounds import ULP, shown
-from ..records import Array, Notation, Statement
+from ..records import Array, Notation, Statement, stated
 from ._rows import column, longest, row_norm
 from .base import AbstractConstraint, AbstractSupercoercive
-from .domain import Everywhere, FlowDomain
+from .domain import Everywhere
 
 MARGIN = 1e-14  # relative; points that are projected land twice as far inside, so that rounding never leaves the ball
 LEAST_CONDUCTANCE = 0.1  # of an edge without flow, whose conjugate has a kink there
@@ -63,9 +63,7 @@ class Ball(AbstractSupercoercive, AbstractConstraint):
     def gauge_at_zero(self, u: Array) -> Array:
         return np.where((u == 0.0).all(axis=1), 0.0, np.inf)  # 0 is interior to the ball
 
-    @property
-    def domain(self) -> FlowDomain:
-        return _Free(self)
+    domain = stated(_Free)
 
     def dual_prox(self, v: Array, step: Array, weight: Array) -> Array:
         threshold = step * self.radius

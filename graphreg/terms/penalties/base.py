@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..records import Array, Notation, names_of
+from ..records import Array, Notation, names_of, stated
 from ._rows import at_units, both_ways, norm_bound, row_norm
-from .domain import DualBall, Everywhere, FlowDomain, OneSidedDomain
+from .domain import DualBall, Everywhere, OneSidedDomain
 from .penalty import AbstractPenalty
 
 
@@ -53,9 +53,7 @@ class AbstractSmoothPenalty(AbstractPenalty):
 class AbstractSupercoercive(AbstractPenalty):
     """A penalty that outgrows every multiple of a norm: phi* is finite everywhere, so that flows have no capacity."""
 
-    @property
-    def domain(self) -> FlowDomain:
-        return Everywhere(self)
+    domain = stated(Everywhere)
 
 
 class AbstractOneSided(AbstractPenalty):
@@ -69,9 +67,7 @@ class AbstractOneSided(AbstractPenalty):
     (True, False)
     """
 
-    @property
-    def domain(self) -> FlowDomain:
-        return OneSidedDomain(self)
+    domain = stated(OneSidedDomain)
 
 
 class AbstractEntrywise(AbstractPenalty):
@@ -113,8 +109,7 @@ class AbstractConstraint(AbstractPenalty):
     def subgradient(self, z: Array) -> Array:
         return np.zeros_like(z)  # at the points of the set; elsewhere there is none
 
-    @property
-    def notation(self) -> Notation:
+    def _notation(self) -> Notation:
         name, latex = names_of(self)
         return Notation(
             f"[%z in {name}]",
@@ -149,9 +144,7 @@ class AbstractNorm(AbstractPenalty):
     def conjugate(self, u: Array) -> Array:
         return np.where(self.dual_norm(u) <= 1.0, 0.0, np.inf)
 
-    @property
-    def domain(self) -> FlowDomain:
-        return DualBall(self, self)
+    domain = stated(DualBall)
 
     def gauge_at_zero(self, u: Array) -> Array:
         return self.dual_norm(u)
@@ -174,8 +167,7 @@ class AbstractNorm(AbstractPenalty):
         length = np.maximum(row_norm(z), 1e-300)[:, None]
         return self.project_dual(z / length * 1e9, 1.0)
 
-    @property
-    def notation(self) -> Notation:
+    def _notation(self) -> Notation:
         name, latex = names_of(self)
         dual = f"dual norm of {name} at %u <= %c"
         return Notation(f"{name}(%z)", "", dual, f"{latex}(%z)", "", rf"{latex}^\circ(%u) \le %c")
@@ -222,12 +214,3 @@ def is_equality(phi: AbstractPenalty, k: int) -> bool:
     if not isinstance(phi, AbstractConstraint):
         return False
     return not both_ways(phi.conjugate, k).any()  # as far as the set reaches along the axes
-
-
-def slope_at_zero(phi: AbstractPenalty, z: Array) -> Array:
-    """The growth of phi from 0 along each row, ``phi'(0; z) = lim phi(s z) / s`` as s falls to 0, to about eight digits
-    and from above; phi itself where it is homogeneous. It is the support function of what ``gauge_at_zero`` is the
-    gauge of."""
-    largest = np.abs(z).max(axis=1, initial=0.0)
-    s = 2.0 ** (-26.0 - np.ceil(np.log2(np.where(largest > 0, largest, 1.0))))  # exact: a power of 2
-    return phi.value(z * s[:, None]) / s

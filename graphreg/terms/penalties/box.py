@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ from ...base.lazy import cp
 from ...checks import numbers
 from ...errors import TermError
 from ..bounds import ULP, ends, shown
-from ..records import Array, Notation, RecessionCone, Statement
+from ..records import Array, Notation, RecessionCone, Statement, stated
 from ._rows import INSIDE
 from .base import AbstractConstraint, AbstractEntrywise, AbstractOneSided
 from .domain import FlowDomain
@@ -26,7 +27,7 @@ class SupportedCone(FlowDomain):
     ``least`` is the conductance of a coordinate without flow, whose conjugate has a kink there.
     """
 
-    def __init__(self, phi: AbstractBox, least: float) -> None:
+    def __init__(self, phi: AbstractBox, least: float = LEAST_CONDUCTANCE) -> None:
         super().__init__(phi)
         self.no_low, self.no_high, self.least = np.isinf(phi.low), np.isinf(phi.high), least
 
@@ -73,9 +74,7 @@ class AbstractBox(AbstractEntrywise, AbstractOneSided, AbstractConstraint):
     low: Any
     high: Any
 
-    @property
-    def domain(self) -> SupportedCone:
-        return SupportedCone(self, LEAST_CONDUCTANCE)
+    domain = stated(SupportedCone)
 
     def value(self, z: Array) -> Array:
         return np.where(((z >= self.low) & (z <= self.high)).all(axis=1), 0.0, np.inf)
@@ -134,8 +133,7 @@ class Box(AbstractBox):
             j = int(wrong.argmax())
             lowest, highest = (float(np.broadcast_to(bound, wrong.shape)[j]) for bound in (low, high))
             raise TermError(f"the bounds of Box leave nothing at coordinate {j}: low {lowest:g}, high {highest:g}")
-        object.__setattr__(self, "low", low)
-        object.__setattr__(self, "high", high)
+        vars(self).update(low=low, high=high)
 
     def project(self, z: Array) -> Array:
         return np.clip(z, self.low, self.high)
@@ -173,30 +171,23 @@ class Box(AbstractBox):
 
     @property
     def notation(self) -> Notation:
-        low, high = _Side(self.low, "low", r"\ell", ">="), _Side(self.high, "high", "h", "<=")
+        low, high = _Side(self.low, "low", ">="), _Side(self.high, "high", "<=")
         sides = [side for side in (low, high) if not side.absent]
         if len(sides) == 2:
-            value = f"{low.text} <= %z <= {high.text}", rf"{low.latex} \le %z \le {high.latex}"
-            support = (
-                f"sum_j max({low.times}(%u)_j, {high.times}(%u)_j)",
-                rf"\sum_j \max({low.latex_times}(%u)_j, {high.latex_times}(%u)_j)",
-            )
-            cone = [side.cone() for side in sides if np.isinf(side.bound).any()]
-            domain = "; ".join(text for text, _ in cone), r",\ ".join(latex for _, latex in cone)
-        elif sides:
-            value, support, domain = sides[0].alone()
+            value, support = f"{low.text} <= %z <= {high.text}", f"sum_j max({low.times}(%u)_j, {high.times}(%u)_j)"
+            domain = "; ".join(side.cone() for side in sides if np.isinf(side.bound).any())
         else:
-            value, support, domain = ("%z free", r"%z \text{ free}"), ("", ""), ("%u = 0", "%u = 0")
-        return Notation(f"[{value[0]}]", support[0], domain[0], rf"\iota\{{{value[1]}\}}", support[1], domain[1])
+            value, support, domain = sides[0].alone() if sides else ("%z free", "", "%u = 0")
+        latex = [_typeset(text) for text in (value, support, domain)]
+        return Notation(f"[{value}]", support, domain, rf"\iota\{{{latex[0]}\}}", *latex[1:])
 
 
 @dataclass(frozen=True)
 class _Side:
-    """The notation of one of the bounds: numbers where it is one for all coordinates, else by its letter."""
+    """The notation of one of the bounds: a number where it is one for all coordinates, else by its name."""
 
     bound: Array
     name: str
-    letter: str
     relation: str
 
     @property
@@ -208,37 +199,29 @@ class _Side:
         return f"{self.bound.item():g}" if self.bound.size == 1 else self.name
 
     @property
-    def latex(self) -> str:
-        return f"{self.bound.item():g}" if self.bound.size == 1 else self.letter
-
-    @property
     def times(self) -> str:
         """The bound of coordinate j before what it is multiplied by; 1 is not written."""
-        if self.bound.size > 1:
-            return f"{self.text}_j "
-        return {1.0: "", -1.0: "-"}.get(self.bound.item(), f"{self.text} ")
+        one = {1.0: "", -1.0: "-"}.get(self.bound.item()) if self.bound.size == 1 else f"{self.name}_j "
+        return f"{self.text} " if one is None else one
 
-    @property
-    def latex_times(self) -> str:
-        return self.times.replace(self.name, self.letter).replace(" ", r" \, ")
-
-    def cone(self) -> tuple[str, str]:
+    def cone(self) -> str:
         """The flows that do not push against a bound that is not there."""
-        relation, mark = (">=", r"\ge") if self.relation == ">=" else ("<=", r"\le")
-        present = ("-inf", r"-\infty") if relation == ">=" else ("inf", r"\infty")
-        return (
-            f"(%u)_j {relation} 0 where {self.name}_j = {present[0]}",
-            rf"(%u)_j {mark} 0 \text{{ where }} {self.letter}_j = {present[1]}",
-        )
+        return f"(%u)_j {self.relation} 0 where {self.name}_j = {'-inf' if self.relation == '>=' else 'inf'}"
 
-    def alone(self) -> tuple[tuple[str, str], tuple[str, str], tuple[str, str]]:
+    def alone(self) -> tuple[str, str, str]:
         """Value, conjugate and domain of a box with this bound only."""
-        mark, other, turned = (r"\ge", "<=", r"\le") if self.relation == ">=" else (r"\le", ">=", r"\ge")
-        value = f"%z {self.relation} {self.text}", f"%z {mark} {self.latex}"
-        support = f"sum_j {self.times}(%u)_j", rf"\sum_j {self.latex_times}(%u)_j"
-        if not self.bound.any():
-            support = "", ""
-        return value, support, (f"%u {other} 0", f"%u {turned} 0")
+        support = f"sum_j {self.times}(%u)_j" if self.bound.any() else ""
+        return f"%z {self.relation} {self.text}", support, f"%u {'<=' if self.relation == '>=' else '>='} 0"
+
+
+LATEX = {"low": r"\ell", "high": "h", "inf": r"\infty", "<=": r"\le", ">=": r"\ge", "sum_j": r"\sum_j", "max": r"\max"}
+LATEX |= {" where ": r" \text{ where } ", " free": r" \text{ free}", "; ": r",\ "}
+
+
+def _typeset(text: str) -> str:
+    """The notation of a box as LaTeX, from its text."""
+    spaced = re.sub(r"(?<=\w)(?<!sum_j) (?=\(%u\))", r" \\, ", text)
+    return re.sub("|".join(LATEX), lambda found: LATEX[found[0]], spaced)
 
 
 def _sides(low: Array, high: Array, k: int) -> list[list[float | None]]:

@@ -114,11 +114,11 @@ class Everywhere(FlowDomain):
 
 
 class DualBall(FlowDomain):
-    """The ball of a dual norm."""
+    """The ball of the dual norm of a norm, by default of the penalty itself."""
 
-    def __init__(self, phi: AbstractPenalty, norm: Any, radius: float = 1.0) -> None:
+    def __init__(self, phi: AbstractPenalty, norm: Any = None, radius: float = 1.0) -> None:
         super().__init__(phi)
-        self.norm, self.radius = norm, radius
+        self.norm, self.radius = norm or self.phi, radius
 
     def gauge(self, u: Array) -> Array:
         return self.norm.dual_norm(u) / self.radius

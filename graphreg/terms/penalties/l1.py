@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.lazy import cp
 from ..bounds import ULP
-from ..records import Array, Notation, Statement
+from ..records import Array, Notation, Statement, stated
 from ._rows import column
 from .base import AbstractAbsoluteNorm, AbstractEntrywise
 from .domain import Cube
@@ -41,9 +41,7 @@ class L1(AbstractEntrywise, AbstractAbsoluteNorm):
         top = np.where(spread == 0.0, top, top * (1.0 + ULP))  # that sum is rounded, but where it is exact
         return np.where(top.max(axis=1, initial=0.0) <= 1.0, 0.0, np.inf)
 
-    @property
-    def domain(self) -> Cube:
-        return Cube(self, self)
+    domain = stated(Cube)
 
     def extent(self, k: int) -> float:
         return 1.0
@@ -70,8 +68,6 @@ class L1(AbstractEntrywise, AbstractAbsoluteNorm):
     def statement(self, k: int) -> Statement:
         return Statement("L1")
 
-    @property
-    def notation(self) -> Notation:
-        return Notation(
-            "||%z||_1", domain="||%u||_inf <= %c", latex_value=r"\|%z\|_1", latex_domain=r"\|%u\|_\infty \le %c"
-        )
+    notation = Notation(
+        "||%z||_1", domain="||%u||_inf <= %c", latex_value=r"\|%z\|_1", latex_domain=r"\|%u\|_\infty \le %c"
+    )

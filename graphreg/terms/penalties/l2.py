@@ -57,6 +57,4 @@ class L2(AbstractAbsoluteNorm):
     def statement(self, k: int) -> Statement:
         return Statement("L2")
 
-    @property
-    def notation(self) -> Notation:
-        return Notation("||%z||_2", domain="||%u||_2 <= %c", latex_value=r"\|%z\|_2", latex_domain=r"\|%u\|_2 \le %c")
+    notation = Notation("||%z||_2", domain="||%u||_2 <= %c", latex_value=r"\|%z\|_2", latex_domain=r"\|%u\|_2 \le %c")

@@ -59,11 +59,9 @@ class LInf(AbstractAbsoluteNorm):
     def statement(self, k: int) -> Statement:
         return Statement("LInf")
 
-    @property
-    def notation(self) -> Notation:
-        return Notation(
-            "||%z||_inf", domain="||%u||_1 <= %c", latex_value=r"\|%z\|_\infty", latex_domain=r"\|%u\|_1 \le %c"
-        )
+    notation = Notation(
+        "||%z||_inf", domain="||%u||_1 <= %c", latex_value=r"\|%z\|_\infty", latex_domain=r"\|%u\|_1 \le %c"
+    )
 
 
 def _depth(depth: Array, radius: Any) -> Array:

@@ -52,6 +52,4 @@ class NonNegative(AbstractBox):
     def statement(self, k: int) -> Statement:
         return Statement("NonNegative")
 
-    @property
-    def notation(self) -> Notation:
-        return Notation("[%z >= 0]", domain="%u <= 0", latex_value=r"\iota\{%z \ge 0\}", latex_domain=r"%u \le 0")
+    notation = Notation("[%z >= 0]", domain="%u <= 0", latex_value=r"\iota\{%z \ge 0\}", latex_domain=r"%u \le 0")

@@ -16,22 +16,28 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ...base.declaring import in_library
 from ...base.lazy import cp
 from ...base.shortcuts import shortcut
 from ...checks import check_fields
 from ...errors import TermError
 from ..bounds import largest_around
-from ..records import Array, Notation, Statement, names_of
+from ..records import Array, Named, Notation, Statement, names_of, stated
 from ..rows import AbstractRows
 from ._rows import column, gauge_of, nearby_subgradients, pieces_of, row_norm, split
 from .domain import FlowDomain
 
 
-class AbstractPenalty(ABC):
+class AbstractPenalty(Named, ABC):
     """A convex penalty phi >= 0, phi(0) = 0, on the rows of an (m, k) array.
 
     Between two nodes phi must be even; a penalty that is not derives from `AbstractOneSided`.
+
+    Attributes
+    ----------
+    domain : FlowDomain
+        dom phi*, where the flows of an edge may lie: one of the kinds in `graphreg.terms.penalties.domain`.
+    notation : Notation
+        The notation of the penalty; by default a function with the name of the class.
 
     Examples
     --------
@@ -70,10 +76,7 @@ class AbstractPenalty(ABC):
         of its constraints."""
 
     # ---- what it may say of itself: where its flows may lie, its kink, its curvature --------------------------------
-    @property
-    def domain(self) -> FlowDomain:
-        """dom phi*, where the flows of an edge may lie: one of the kinds in `graphreg.terms.penalties.domain`."""
-        return FlowDomain(self)
+    domain = stated(FlowDomain)
 
     def gauge_at_zero(self, u: Array) -> Array:
         """The pull at 0 that the flow u takes up: inf {t >= 0 : u / t is a subgradient of phi at 0} for each row.
@@ -146,10 +149,7 @@ class AbstractPenalty(ABC):
             q = cp.Variable((U.shape[0], len(R)))
             written = h.cvxpy_conjugate(q)
             return [q @ R == U, *(written if isinstance(written, list) else [written])]
-        raise TermError(
-            f"{self.called()} has no method cvxpy_conjugate, which the dual form needs; "
-            "add one, or compile the primal form"
-        )
+        raise self._without_conjugate()
 
     # ---- derived; closed forms are faster, or sharper --------------------------------------------------------------
     def subgradient(self, z: Array) -> Array:
@@ -196,25 +196,16 @@ class AbstractPenalty(ABC):
         """The relative accuracy of ``value``, ``prox`` and ``conjugate``, to which the check holds them."""
         return 1e-8
 
-    @property
-    def notation(self) -> Notation:
-        """The notation of the penalty."""
+    def _notation(self) -> Notation:
         name, latex = names_of(self)
         return Notation(f"{name}(%z)", f"%c {name}*(%u / %c)", "", f"{latex}(%z)", rf"%c \, {latex}^*(%u / %c)", "")
 
-    def called(self) -> str:
-        """The name of the penalty in messages and tables: that of its class."""
-        return type(self).__name__
+    notation = stated(_notation)
 
     def unwritten(self) -> str:
         """The reason for which `cvxpy` can write nothing, and the remedy, as a sentence that begins small; empty
         where it can."""
         return ""
-
-    def is_users(self) -> bool:
-        """True where the user wrote phi, so that solves try its laws at their points (see
-        `certificate.spot_checks`)."""
-        return not in_library(type(self))
 
     # ---- penalties from less ---------------------------------------------------------------------------------------
     @staticmethod

@@ -12,7 +12,7 @@ from ...base.lazy import cp
 from ...checks import numbers
 from ...errors import TermError
 from ..bounds import ULP, half_square, shown
-from ..records import Array, Notation, RecessionCone, Statement
+from ..records import Array, Notation, RecessionCone, Statement, stated
 from ._rows import by_row, column, longest, row_norm
 from .base import AbstractSmoothPenalty
 from .domain import FlowDomain
@@ -86,11 +86,8 @@ class Quadratic(AbstractSmoothPenalty):
     def __post_init__(self) -> None:
         root = _root(_symmetric(self.Q))
         _, sigma, V = np.linalg.svd(root)
-        rank, k = root.shape
-        object.__setattr__(self, "Q", root.T @ root)
-        object.__setattr__(self, "root", root)
-        object.__setattr__(self, "_values", np.concatenate([np.zeros(k - rank), sigma[::-1] ** 2]))
-        object.__setattr__(self, "_vectors", V[::-1].T.copy())
+        values = np.concatenate([np.zeros(len(V) - len(root)), sigma[::-1] ** 2])
+        vars(self).update(Q=root.T @ root, root=root, _values=values, _vectors=V[::-1].T.copy())
 
     def value(self, z: Array) -> Array:
         return 0.5 * (by_row(z, self.root.T) ** 2).sum(axis=1)
@@ -128,9 +125,7 @@ class Quadratic(AbstractSmoothPenalty):
         if k != len(self._values):
             raise TermError(f"the Q of Quadratic is for {len(self._values)} coordinates, and the term has {k}")
 
-    @property
-    def domain(self) -> Range:
-        return Range(self)
+    domain = stated(Range)
 
     def composed(self) -> tuple[Array, SquaredL2] | None:
         return (self.root, SquaredL2()) if len(self.root) < self.root.shape[1] else None

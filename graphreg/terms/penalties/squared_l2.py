@@ -70,13 +70,11 @@ class SquaredL2(AbstractSupercoercive, AbstractSmoothPenalty):
     def statement(self, k: int) -> Statement:
         return Statement("SquaredL2")
 
-    @property
-    def notation(self) -> Notation:
-        return Notation(
-            "||%z||_2^2 / 2",
-            "||%u||_2^2 / (2 %c)",
-            latex_value=r"\tfrac{1}{2} \|%z\|_2^2",
-            latex_conjugate=r"\frac{1}{2 %c} \|%u\|_2^2",
-            gradient="(%z)",
-            latex_gradient="(%z)",
-        )
+    notation = Notation(
+        "||%z||_2^2 / 2",
+        "||%u||_2^2 / (2 %c)",
+        latex_value=r"\tfrac{1}{2} \|%z\|_2^2",
+        latex_conjugate=r"\frac{1}{2 %c} \|%u\|_2^2",
+        gradient="(%z)",
+        latex_gradient="(%z)",
+    )

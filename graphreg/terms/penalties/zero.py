@@ -54,6 +54,4 @@ class Zero(AbstractSupercoercive, AbstractConstraint):
     def settle(self, z: list[Any], exact: Callable[[float], Any]) -> list[Any]:
         return [exact(0.0)] * len(z)
 
-    @property
-    def notation(self) -> Notation:
-        return Notation("[%z = 0]", latex_value=r"\iota\{%z = 0\}")
+    notation = Notation("[%z = 0]", latex_value=r"\iota\{%z = 0\}")
