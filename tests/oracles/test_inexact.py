@@ -11,7 +11,7 @@ from factories import chain, thinned
 import graphreg as gr
 from graphreg.datasets import random_problem
 from graphreg.errors import MethodError
-from graphreg.oracles.gradients import Accuracy, gradient_steps, without_steps
+from graphreg.oracles.gradients import Accuracy, gradient_steps
 
 LOSSES = [gr.SquaredLoss, gr.LogisticLoss, gr.HuberLoss]
 
