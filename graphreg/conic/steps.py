@@ -29,7 +29,8 @@ Solve = Callable[[Array], Array] | None
 Slack = Callable[[Array], Array]
 
 ROUNDS = 20  # of steps from one start
-SWEEPS = 5  # in which a radius and the slack at it settle
+ALLOWED = 1e-6  # of the largest entry: a radius for which there is slack from the start
+SWEEPS = 20  # in which a radius and the slack at it settle
 STIFF = tuple(16.0**-k for k in range(1, 9))  # shifts that are tried, of rows of length 1, where residuals are not tiny
 REGULAR = (1e-16, 1e-13, 1e-10)  # what is added to the equations' diagonal, of rows of length 1
 SIMPLE = 1e-3  # the least multiple of a row that is looked for where another is a sum of such
@@ -76,12 +77,13 @@ def near(system: System, start: Array, least: float = 1.0, slack: Slack | None =
 
 def _reached(system: System, y: Array, zero: Array, slack: Slack | None) -> Reached:
     """What is proved at a point: what the slack may be depends on the radius, and that on the slack."""
-    d = np.zeros(len(system.c)) if slack is None else slack(np.abs(y) * MORE)
+    size, d = np.abs(y) + ALLOWED * np.abs(y).max(initial=0.0), np.zeros(len(system.c))
     for _ in range(SWEEPS):
+        d = d if slack is None else slack(size * MORE)
         found = reach(system, proposal(system, y, zero, d), d)
         if slack is None or (slack(found.pair().size()) <= d).all():
             return found
-        d = slack((np.abs(y) + 2.0 * found.radius) * MORE)
+        size = size + 2.0 * found.radius
     raise RefusedError("rounded numbers leave no room in the rows")
 
 
