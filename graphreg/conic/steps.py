@@ -22,7 +22,7 @@ from .cones import held, inward, projected, scaling
 from .programme import Programme, Sparse, System, optimum
 from .verify import EXACTLY, LEAST, Factor, Proposal, Reached, excess, floor, reach, residual, roundings, squared
 
-FACES = (1e-7, 1e-5, 1e-3)  # below which, of the largest entry, parts are held at 0
+FACES = (1e-7, 1e-5)  # below which, of the largest entry, parts are held at 0
 SHIFTS = (-9, -8, -5, -1, -7, -3)  # powers of ten by which a start is shifted inwards
 SLOW = 3  # steps that do not shorten what is left by a third, after which a start is given up
 Solve = Callable[[Array], Array] | None
@@ -55,7 +55,7 @@ def near(system: System, start: Array, least: float = 1.0, slack: Slack | None =
         except RefusedError:
             return []
 
-    for face in (0.0, *FACES[:2]):
+    for face in (0.0, *FACES):
         for each in found(0.0, face):
             some = True
             yield each
