@@ -56,7 +56,7 @@ class Known:
     status: str = ""
     evidence: dict[str, Reached] = field(default_factory=dict)
     why: dict[str, str] = field(default_factory=dict)
-    row: int | None = None  # an equality, or the dual's, that follows from others, but for its right-hand side
+    row: int = -1  # an equality, or the dual's, that follows from others, but for its right-hand side
     excess: float = 0.0  # by which that differs
     loose: int = -1  # a variable of which no range is known
     tight: Array = field(default_factory=lambda: np.zeros(0, int))  # rows without room at the last answer
