@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..compiling import not_convex
 from ..errors import ConvexityError, ModelError, SolverError
 from ..terms import Array
 from .programme import Block, Programme
@@ -111,8 +112,11 @@ def check(problem: Any) -> None:
         raise ModelError(f"{names} must be integers: bounds by duality are of convex problems; relax it to get a bound")
     if not problem.is_dcp():
         kind = "; it follows DGP or DQCP, which are not supported" if problem.is_dgp() or problem.is_dqcp() else ""
+        part: Any = next(each for each in (problem.objective, *problem.constraints) if not each.is_dcp())
+        guilty = next((arg for arg in part.args if not arg.is_dcp()), None)
+        said = f"`{part}` is not convex" if guilty is None else not_convex(guilty)
         raise ConvexityError(
-            f"the problem does not follow CVXPY's rules of convexity (problem.is_dcp() is False){kind}"
+            f"the problem does not follow CVXPY's rules of convexity (problem.is_dcp() is False){kind}: {said}"
         )
     lacking = [p.name() for p in problem.parameters() if p.value is None]
     if lacking:
@@ -170,12 +174,13 @@ class Answer:
     """What a solver says: x and prices z of the rows.
 
     Where ``ray`` is "infeasible", z is one that should prove so; where it is "unbounded", x is a direction of descent;
-    where it is "none", nothing is said.
+    where it is "none", nothing is said. ``by`` says whose it is.
     """
 
     x: Array
     z: Array
     ray: str = ""
+    by: str = "an answer"
 
 
 NOTHING = Answer(np.zeros(0), np.zeros(0), "none")
@@ -211,7 +216,7 @@ def solve(stored: Canonical, solver: str, options: Mapping[str, Any]) -> Answer:
     fits = x.shape == stored.programme.q.shape and z.shape == stored.programme.b.shape
     if status not in SOLUTION_PRESENT or not fits or not _same(stored, data):
         return NOTHING
-    return Answer(x, z)
+    return Answer(x, z, by=f"the answer of {solver}")
 
 
 def _same(stored: Canonical, data: Mapping[str, Any]) -> bool:
@@ -268,7 +273,8 @@ def helped(p: Programme, feasible: bool = False, tolerance: float | None = None)
     if not (np.isfinite(x).all() and np.isfinite(z).all()):
         return NOTHING
     rays = {"PrimalInfeasible": "infeasible", "DualInfeasible": "unbounded"}
-    return Answer(x, z, rays.get(str(found.status).removeprefix("Almost"), ""))
+    by = "an answer of Clarabel" + (f" to a tolerance of {tolerance:g}" if tolerance else "")
+    return Answer(x, z, rays.get(str(found.status).removeprefix("Almost"), ""), by)
 
 
 def vertex(p: Programme) -> Answer:
@@ -279,4 +285,5 @@ def vertex(p: Programme) -> Answer:
     found = linprog(p.q, p.A[lines], p.b[lines], p.A[zero], p.b[zero], bounds=(None, None), method="highs-ds")
     if not found.success:
         return NOTHING
-    return Answer(found.x, -np.concatenate([found.eqlin.marginals, found.ineqlin.marginals]))
+    prices = -np.concatenate([found.eqlin.marginals, found.ineqlin.marginals])
+    return Answer(found.x, prices, by="an answer of the simplex method")

@@ -65,7 +65,7 @@ def _differences(m: Map, rows: int, n: int, stored: list[Entries], offset: float
     parts = [(which[:k], Pair(m.value, 0.0 * m.value, m.error)), (which[k:], Pair(-data, 0.0 * data, 0.0 * data))]
     found = sums(parts, len(place)).size()
     found = np.where(np.isnan(found), np.inf, np.where(found > 0.0, np.maximum(found, 1e-100), 0.0))
-    out = sp.csr_array((found, (place // (n + 1), place % (n + 1))), shape=(rows, n + 1))
+    out = sp.csr_array((found, (place // (n + 1), place % (n + 1))), shape=(max(rows, 1), n + 1))[:rows]  # 0: no cones
     out.eliminate_zeros()
     return out
 

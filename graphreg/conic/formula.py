@@ -55,6 +55,7 @@ class Known:
     upper: float = np.inf
     status: str = ""
     evidence: dict[str, Reached] = field(default_factory=dict)
+    by: dict[str, str] = field(default_factory=dict)  # whose answer each of these was found near
     why: dict[str, str] = field(default_factory=dict)
     row: int = -1  # an equality, or the dual's, that follows from others, but for its right-hand side
     excess: float = 0.0  # by which that differs

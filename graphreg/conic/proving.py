@@ -73,7 +73,7 @@ def certify(problem: Any, *, solver: str | None = None, gap: float = 1e-6, **opt
     with stages("certify") as at:
         at("an answer")
         if solver is None and not options and problem.value is not None:
-            answer = canonical.helped(stored.programme)
+            answer = replace(canonical.helped(stored.programme), by="a second solve, by Clarabel")
         else:
             answer = canonical.solve(stored, solver or "CLARABEL", options)
         reported = None if problem.value is None else float(problem.value)
@@ -86,7 +86,9 @@ def proved(p: Programme, answer: Answer, gap: float, helped: bool = True) -> Kno
     known = Known()
     work = _Work(p, known, gap)
     for each in _answers(p, answer) if helped else [answer]:
+        before = dict(known.evidence)
         work.take(each)
+        known.by |= {use: each.by for use, found in known.evidence.items() if found is not before.get(use)}
         if known.gap() <= gap or known.status:
             break
     return known
@@ -249,7 +251,8 @@ def _told(stored: Canonical, known: Known, reported: float | None) -> ConicCerti
         found = about.found.proposal
         point = stored.point((found.high + found.low)[: len(stored.programme.q)])
     stood = reported, stored.programme, stored.offset, stored.sign
-    return ConicCertificate(lower, upper, status, _message(stored, known), point, *stood, known.evidence, about.scope)
+    message, way = _message(stored, known), (known.evidence, about.scope, known.by)
+    return ConicCertificate(lower, upper, status, message, point, *stood, *way)
 
 
 def _added(bound: float, offset: float, way: float) -> float:

@@ -124,7 +124,7 @@ def polished(p: Programme, answer: Answer) -> Iterator[Answer]:
     y[len(y) - k :] = np.where(tight, z, 0.0)
     found = settled(steps, y)
     if found is not None:
-        yield Answer(found[:n], found[n + k :])
+        yield Answer(found[:n], found[n + k :], by=f"a corner near {answer.by}")
 
 
 class _Steps:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from itertools import permutations
 
 import cvxpy as cp
@@ -275,3 +277,36 @@ ROUGH = {  # answers of solvers are good to a few digits
 @pytest.mark.parametrize("name", ROUGH)
 def test_gaps_where_the_sizes_of_numbers_differ(name):
     settled(ROUGH[name])
+
+
+def test_whose_answers_the_bounds_rest_on_and_what_the_gap_is_relative_to_are_printed():
+    x = cp.Variable(3, name="x")
+    problem = lasso(x)
+    text = str(settled(problem, solver="SCS", eps_abs=1e-9, eps_rel=1e-9))
+    assert "proved at points near the answer of SCS" in text
+    assert " of 1)" not in text
+    with pytest.warns(UserWarning, match="inaccurate"):
+        assert "near an answer of Clarabel" in str(settled(lasso(x), solver="SCS", max_iters=3))
+    assert "near a second solve, by Clarabel" in str(settled(problem))
+    small = settled(cp.Problem(cp.Minimize(cp.sum_squares(A @ x - A @ [1, 2, 3]) + 1e-2 * cp.norm1(x))))
+    assert "of 1)" in str(small)
+    two = replace(small, by={"primal": "an answer of A", "dual": "that of B"})
+    assert "near an answer of A (upper bound), and that of B (lower bound)" in str(two)
+    assert "near an answer of A (lower bound), and that of B (upper bound)" in str(replace(two, sign=-1.0))
+
+
+@pytest.mark.parametrize(
+    ("objective", "constraints", "said"),
+    [
+        (X[0] * X[1], [], "x[0] * x[1] is a product of unknowns, which is not convex; give one as a number"),
+        (-cp.square(X[0]), [], "` is not convex"),
+        (X[0], [cp.sqrt(X[0]) <= 1.0], "<= 1.0` is not convex"),
+    ],
+)
+def test_what_is_not_convex_is_named(objective, constraints, said):
+    with pytest.raises(ConvexityError, match=re.escape(said)):
+        gr.certify(cp.Problem(cp.Minimize(objective), constraints))
+
+
+def test_a_linear_objective_without_constraints_is_unbounded():
+    assert gr.certify(cp.Problem(cp.Minimize(cp.sum(cp.Variable(3))))).status == "unbounded"
