@@ -21,6 +21,7 @@ from .programme import Block, Programme
 
 SOLVERS = ("CLARABEL", "SCS", "OSQP", "HIGHS")
 OPTIONS = {"use_quad_obj": True}  # so that P is kept
+USUAL = 1e-8  # the tolerance of Clarabel by itself
 SHORTER = 0.9  # of the way to the boundary; usually .99
 
 
@@ -273,7 +274,7 @@ def helped(p: Programme, feasible: bool = False, tolerance: float | None = None)
     if not (np.isfinite(x).all() and np.isfinite(z).all()):
         return NOTHING
     rays = {"PrimalInfeasible": "infeasible", "DualInfeasible": "unbounded"}
-    by = "an answer of Clarabel" + (f" to a tolerance of {tolerance:g}" if tolerance else "")
+    by = "an answer of Clarabel" + (f" to a tolerance of {tolerance:g}" if (tolerance or USUAL) > USUAL else "")
     return Answer(x, z, rays.get(str(found.status).removeprefix("Almost"), ""), by)
 
 

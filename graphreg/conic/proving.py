@@ -27,7 +27,7 @@ TIGHT = 1e-6  # of the largest slack
 NAMED = 3  # constraints or variables in a message
 TRIES = 200_000  # entries of all the programmes that are solved to shorten a message, 20 at most
 SEEN = 1e-3  # of the largest multiplier: smaller ones are what an iteration leaves
-HELP = (1e-8, 1e-5, 1e-3)  # tolerances of further solves, whose answers are ever further inside the cones
+HELP = (canonical.USUAL, 1e-5, 1e-3)  # tolerances of further solves, whose answers are ever further inside the cones
 
 
 def certify(problem: Any, *, solver: str | None = None, gap: float = 1e-6, **options: Any) -> ConicCertificate:

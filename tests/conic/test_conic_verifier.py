@@ -653,6 +653,7 @@ def test_what_is_paid_for():
 
 
 def test_sums_of_bounds():
+    assert verify._below(Pair(np.zeros(1), np.zeros(1), np.zeros(1)), 0.0, 0.0) <= 0.0
     for high, second in ((1.0, 2.0**-53), (1.0, -(2.0**-54)), (2.0**-53, 1.0), (-1.0, 1.0 - 2.0**-53)):
         pair = Pair(np.array([high]), np.array([0.0]), np.array([0.0]))
         assert number(verify._below(pair, second, 0.0)) <= number(high) + number(second)
