@@ -23,10 +23,8 @@ from ..interior_point.interior_point import InteriorPoint
 from ..linear_system import LinearSystem
 from ..splitting.primal_dual import PrimalDual
 
-TRIED = 0.15  # of the time predicted for what follows: what rounds are tried for before
-LONGEST = 0.65  # of the same: what they may take in all where their gap falls
+TRIED = 0.1  # of the time predicted for what follows: what rounds are tried for before
 FEWEST = 20  # rounds that are worth a try: those before the first check
-MARGIN = 1.3  # times the rounds that the gap promises
 LOOK = 10  # rounds to the next look, at least; a tenth of all
 NEAR = 1e-5  # relative gap from which on Newton steps begin: further away a start of their own is as good
 
@@ -36,9 +34,9 @@ class Auto(AbstractMethod):
     """The method that is predicted to reach the gap first; others take over where it does not.
 
     `DynamicProgramming`, `OneNode` and `LinearSystem` need no rounds, and are taken where they apply. Else
-    `InteriorPoint` comes first where it takes no longer than 150 rounds of `PrimalDual`, and on paths between two
-    strengths at which it gave the answers. Elsewhere rounds are tried for 0.15 of the time that is predicted for what
-    follows them, and at least 20; and further, up to 0.65 of it, where their gap falls so fast that they will be there.
+    `InteriorPoint` comes first where it takes no longer than 120 rounds of `PrimalDual`, and on paths between two
+    strengths at which it gave the answers. Elsewhere rounds are tried for a tenth of the time that is predicted for
+    what follows them, and at least 20; and further, where their gap falls so fast that they will be there first.
     What follows is `InteriorPoint` where it applies and its factors stay small, from the point of the rounds where that
     is near the optimum, while its steps lead anywhere, and at last `Exact`; of problems too large for it, rounds of
     `PrimalDual` from the best point so far. So an answer takes little longer than by whichever of them is the fastest,
@@ -125,7 +123,7 @@ def plan(costs: Costs, newton_first: bool = False) -> Iterator[Stage]:
     follows = costs.interior if newton else costs.exact if exact else float("inf")
     if rounds and follows < float("inf") and not (newton and (newton_first or costs.rounds_in(follows) < MANY)):
         share = max(costs.rounds_in(TRIED * follows), FEWEST)
-        yield Stage(PrimalDual(), share, max(costs.rounds_in(LONGEST * follows) - share, 0))
+        yield Stage(PrimalDual(), share, max(costs.rounds_in(follows) - share, 0))
     if newton and costs.interior < float("inf"):
         yield Stage(InteriorPoint())
     if exact and (costs.exact < float("inf") or not rounds):  # which ends in rounds of its own
@@ -191,7 +189,7 @@ def _promised(trace: Trace, rounds: int, gap: float, last: int) -> int:
     if not half or half[-1].round == half[0].round or not half[-1].relative_gap < half[0].relative_gap < math.inf:
         return 0  # several records may be of one round
     rate = math.log(half[0].relative_gap / half[-1].relative_gap) / (half[-1].round - half[0].round)
-    then = half[-1].round + math.ceil(MARGIN * math.log(half[-1].relative_gap / gap) / rate)
+    then = half[-1].round + math.ceil(math.log(half[-1].relative_gap / gap) / rate)
     return max(then + max(LOOK, then // 10) - rounds, 0) if half[-1].round < then <= last else 0
 
 
