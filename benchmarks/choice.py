@@ -98,7 +98,7 @@ GRAPHS: dict[str, Callable[[int, Any], Array]] = {
     "counties": lambda n, rng: _counties(n),
     "small world": lambda n, rng: np.array(nx.watts_strogatz_graph(n, 6, 0.1, rng).edges),
     "hubs": lambda n, rng: np.array(nx.barabasi_albert_graph(n, 3, rng).edges),
-    "blocks": lambda n, rng: _blocks(n, rng),
+    "blocks": _blocks,
     "grid": lambda n, rng: _grid(n),
     "complete": lambda n, rng: np.array(nx.complete_graph(min(n, 200)).edges),
     "star": lambda n, rng: np.column_stack([np.zeros(n - 1, int), np.arange(1, n)]),

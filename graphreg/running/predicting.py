@@ -81,7 +81,7 @@ class Costs:
         """Seconds of so many rounds of `PrimalDual`, some before they are compiled, of the looks at them, which become
         rarer, and of what is done once."""
         plain = min(rounds, self._plain)
-        out = 8e-3 + 2e-6 * self._numbers + 2e-3 * self.stacks
+        out = 8e-3 + 1.3e-6 * self._numbers + 2e-3 * self.stacks
         out += plain * self.round(compiled=False) + looks_at(plain) * self.look(compiled=False)
         if plain < rounds:
             out += (rounds - plain) * self.round(compiled=True)
@@ -96,11 +96,11 @@ class Costs:
 
     def round(self, compiled: bool) -> float:
         """Seconds of a round of `PrimalDual`."""
-        return self._proxes + (9e-10 if compiled else 9e-9) * self._numbers
+        return self._proxes + (6e-10 if compiled else 6e-9) * self._numbers
 
     def look(self, compiled: bool) -> float:
         """Seconds of a look at it."""
-        return 1e-3 * self.stacks + (1.5e-8 if compiled else 1.5e-7) * self._numbers
+        return 1e-3 * self.stacks + (1e-8 if compiled else 1e-7) * self._numbers
 
     @cached_property
     def _numbers(self) -> float:
