@@ -265,18 +265,20 @@ def fitted(features: list[list[float]], took: list[float]) -> Array:
 def features_of(costs: Costs, rounds: int) -> dict[str, list[float]]:
     """The parts that the times of each method are sums of, see `Costs`; of so many rounds of `PrimalDual`."""
     (n, d), E, losses = costs.form.shape, costs.differences, costs.form.samples
-    sizes = [block.offset.size for block in losses]
-    smooth = sum(N for N, block in zip(sizes, losses, strict=True) if isinstance(block.loss, AbstractSmoothLoss))
-    boxed = [N for N, block in zip(sizes, losses, strict=True) if block.loss.bends(block.y.ravel()[:1]) is not None]
-    squares = all(isinstance(block.loss, AbstractQuadraticLoss) for block in losses)
-    stacks, kinks, numbers = costs.stacks, sum(sizes) - smooth, n * d + E
-    steps, looks = STEPS + KINKS * bool(kinks), looks_at(rounds)
-    entries, proxes = sum(sizes) * d if stacks else 0, (0, 0, 0) if squares else (stacks, smooth, kinks * d)
-    newton = 1, E, n, costs.multiplications, entries, 0 if squares else sum(boxed)
+    sizes = np.array([block.offset.size for block in losses])
+    squares = np.array([isinstance(block.loss, AbstractQuadraticLoss) for block in losses])
+    smooth = np.array([isinstance(block.loss, AbstractSmoothLoss) for block in losses])
+    boxes = np.array([block.loss.bends(block.y.ravel()[:1]) is not None for block in losses])
+    designs = np.array([block.X is not None for block in losses])
+    numbers, kinks = n * d + E, sizes @ ~smooth
+    looks, steps = looks_at(rounds), STEPS + KINKS * bool(kinks)
+    each = costs.stacks + len(losses) if (designs & ~squares).any() else 0, sizes @ (smooth & ~squares), kinks * d
+    newton = 1, E, n, costs.multiplications, d * (sizes @ designs), sizes @ (boxes & ~squares)
     return {
         "PrimalDual": [
-            *(1, numbers, stacks, rounds, rounds * numbers, looks * numbers, looks * stacks),
-            *(rounds * part for part in proxes),
+            *(1, numbers, costs.stacks),
+            *(looks * part for part in (1, numbers, costs.stacks)),
+            *(rounds * part for part in (1, numbers, *each)),
         ],
         "InteriorPoint": [1, *(steps * part for part in newton)],
         "Exact": [1, E, costs.samples, costs.multiplications],
@@ -325,13 +327,11 @@ def main() -> None:
             args.keep.write_text(json.dumps(rows))
     print(summary(rows))
     for name in ("PrimalDual", "InteriorPoint", "Exact") if args.constants else ():
-        known = [
-            each["found"][name] for each in rows if np.isfinite(each["found"].get(name, {"again": np.inf})["again"])
-        ]
-        print(
-            name,
-            *(f"{value:.2g}" for value in fitted([k["features"][name] for k in known], [k["again"] for k in known])),
-        )
+        known = [each["found"][name] for each in rows if name in each["found"]]
+        known = [found for found in known if np.isfinite(found["again"])]
+        if known:
+            values = fitted([found["features"][name] for found in known], [found["again"] for found in known])
+            print(name, *(f"{value:.2g}" for value in values))
 
 
 if __name__ == "__main__":

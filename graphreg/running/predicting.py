@@ -26,7 +26,7 @@ COUNTED = 5e-6  # seconds in which a node or an edge is
 STEPS = 8.0  # of the interior-point method to a gap of 1e-6
 KINKS = 2.5  # more where losses have kinks
 SET_UP = 6e-3  # seconds of what is done before them
-MANY = 120  # rounds: where that method takes no longer, it comes first
+MANY = 110  # rounds: where that method takes no longer, it comes first
 PER_NUMBER = 100.0  # bytes of rounds and their certificates, for each parameter and difference
 PER_GRAM, PER_SQUARE = 16.0, 8.0  # bytes for each entry of a node's d x d matrices, and of one that all share
 PER_ROW = 2000.0  # bytes of what CVXPY and a solver make of each parameter, difference and sample
@@ -81,7 +81,7 @@ class Costs:
         """Seconds of so many rounds of `PrimalDual`, some before they are compiled, of the looks at them, which become
         rarer, and of what is done once."""
         plain = min(rounds, self._plain)
-        out = 8e-3 + 1.3e-6 * self._numbers + 2e-3 * self.stacks
+        out = 1.5e-3 + 1.3e-6 * self._numbers + 3e-3 * self.stacks
         out += plain * self.round(compiled=False) + looks_at(plain) * self.look(compiled=False)
         if plain < rounds:
             out += (rounds - plain) * self.round(compiled=True)
@@ -100,7 +100,7 @@ class Costs:
 
     def look(self, compiled: bool) -> float:
         """Seconds of a look at it."""
-        return 1e-3 * self.stacks + (1e-8 if compiled else 1e-7) * self._numbers
+        return 2e-4 + 1.3e-3 * self.stacks + (1e-8 if compiled else 1e-7) * self._numbers
 
     @cached_property
     def _numbers(self) -> float:
@@ -121,8 +121,8 @@ class Costs:
 
     @cached_property
     def stacks(self) -> int:
-        """The number of stacks of nodes, of all samples."""
-        return sum(stacks for _, stacks, _ in self._designs)
+        """The number of stacks of nodes beyond one of each loss."""
+        return sum(stacks - 1 for _, stacks, _ in self._designs)
 
     @cached_property
     def _proxes(self) -> float:
