@@ -20,12 +20,12 @@ from ..terms import SampleBlock
 from ..terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 
 BAND = 1e10  # multiplications of a banded factorisation, a bound: beyond it the fill is not counted
-MULTIPLICATION = 2.6e-10  # seconds, of those of a factor, with the solves that follow
+MULTIPLICATION = 2.8e-10  # seconds, of those of a factor, with the solves that follow
 SMALL = 0.3  # of the rest: what is not counted
 COUNTED = 5e-6  # seconds in which a node or an edge is
 STEPS = 8.0  # of the interior-point method to a gap of 1e-6
 KINKS = 2.5  # more where losses have kinks
-SET_UP = 6e-3  # seconds of what is done before them
+SET_UP = 4e-3  # seconds of what is done before them
 MANY = 110  # rounds: where that method takes no longer, it comes first
 PER_NUMBER = 100.0  # bytes of rounds and their certificates, for each parameter and difference
 PER_GRAM, PER_SQUARE = 16.0, 8.0  # bytes for each entry of a node's d x d matrices, and of one that all share
@@ -134,7 +134,7 @@ class Costs:
                 out += 2e-9 * self.form.n * self.form.d**2
             else:
                 smooth = isinstance(block.loss, AbstractSmoothLoss)
-                out += 1e-4 * stacks + (1e-7 * block.offset.size if smooth else 1.5e-7 * entries)
+                out += 1e-4 * stacks + (1e-7 * block.offset.size if smooth else 2.5e-7 * entries)
         return out
 
     @property
@@ -152,10 +152,10 @@ class Costs:
     @property
     def _around_factors(self) -> float:
         """Seconds of a step, with a look at it, but for its factorisation."""
-        out = 1.1e-3 + 1.4e-6 * self.differences + 6e-7 * self.form.n
+        out = 1.4e-3 + 8.6e-7 * self.differences + 2.7e-6 * self.form.n
         for block, _, entries in self._designs:
             squares, boxes = isinstance(block.loss, AbstractQuadraticLoss), block.loss.bends(block.y.ravel()[:1])
-            out += 2e-7 * entries + (0.0 if squares or boxes is None else 7.6e-7 * block.offset.size)
+            out += 2e-7 * entries + (0.0 if squares or boxes is None else 1.1e-6 * block.offset.size)
         return out
 
     @property
