@@ -262,7 +262,7 @@ def fitted(features: list[list[float]], took: list[float]) -> Array:
     return np.exp(found.x)
 
 
-def features_of(costs: Costs, rounds: int) -> dict[str, list[float]]:
+def features_of(costs: Costs, rounds: int) -> dict[str, list[Any]]:
     """The parts that the times of each method are sums of, see `Costs`; of so many rounds of `PrimalDual`."""
     (n, d), E, losses = costs.form.shape, costs.differences, costs.form.samples
     sizes = np.array([block.offset.size for block in losses])
