@@ -312,11 +312,7 @@ class Fit(Shown):
             where = "; at the lower end: every node alone"
         elif len(points) > 1 and value in (min(points), max(points)):
             where = f"; at the {'lower' if value == min(points) else 'upper'} end of those that were given"
-        alike = [
-            p
-            for p, s, usable in zip(points, found.mean, found.usable, strict=True)
-            if usable and abs(s - score) <= error
-        ]
+        alike = [p for p, each in zip(points, found.mean, strict=True) if abs(each - score) <= error]
         tied = f"; within one standard error: {min(alike):.3g} to {max(alike):.3g}" if len(alike) > 1 else ""
         which = "strongest" if near else f"strongest {within}" if within else "best"
         return f"{value:.4g}, the {which} of {len(points)} by {count} folds, rule {found.rule!r}{near}{where}{tied}"

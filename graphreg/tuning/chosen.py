@@ -32,13 +32,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-ONE_SE = "'1se' is the strongest regularisation within one standard error of the best score"
-RULES = {  # and what is said of them
-    "min": ONE_SE,
-    "1se": ONE_SE,
-    "paired": "'paired' is the strongest regularisation, unless the best beats it by more than one standard error of "
-    "their difference, fold by fold",
-}
+RULES = ("min", "1se", "paired")
+PAIRED = (
+    "'paired' is the strongest, unless the best beats it by more than one standard error of their paired difference"
+)
 
 
 def scores_of(form: Form, fold: Fold, run: FoldRun, scorer: Scorer, grid: Grid) -> Array:
@@ -331,7 +328,8 @@ class CrossValidation(Shown):
             *self.folds.assumed,
             self.scorer.assumed,
             "the standard error takes the folds' scores for independent, though their training data overlap",
-            f"{RULES[self.rule]}{others}",
+            f"'1se' is the strongest regularisation within one standard error of the best score{others}",
+            *([PAIRED] if self.rule == "paired" else []),
             *([self.indifferent] if self.rule == "1se" and self.indifferent else []),
             *([units] if units else []),
             f"every solve certified to a relative gap of {self.gap:g}; points where one was not have no score",
