@@ -31,7 +31,9 @@ from .program import FILE, SECONDS, choice, gap_option, main
 @click.option("--edge-weight", metavar="COLUMN", help="The weights of EDGES; by default 'weight', where there is one.")
 @choice("--by", "sample", "node", help="Hold out samples of every node, or whole nodes.")
 @click.option("--folds", type=click.IntRange(min=2), default=5)
-@choice("--rule", "min", "1se", help="The best score; or the strongest within one standard error of it.")
+@choice(
+    "--rule", "paired", "min", "1se", help="The best unless the strongest is as good; the best; or the one-SE rule."
+)
 @gap_option
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the folds.")
 @click.option("--seconds", type=SECONDS, help="A budget of time for all of it.")

@@ -63,7 +63,7 @@ def fit(  # noqa: PLR0913
     edge_weight: Hashable | None = None,
     by: str = "sample",
     folds: Any = 5,
-    rule: str = "min",
+    rule: str = "paired",
     gap: float = 1e-6,
     seed: int = 0,
     seconds: float | None = None,
@@ -119,8 +119,10 @@ def fit(  # noqa: PLR0913
         Whether samples or whole nodes are held out; see `cross_validate`.
     folds : int, sequence or splitter
         As in `cross_validate`; a column of times for instance, by position: ``folds=frame["year"]``.
-    rule : {"min", "1se"}
-        Whether the strength with the best score is taken, or the strongest within one standard error of it.
+    rule : {"paired", "min", "1se"}
+        Which strength is taken: the best, unless it does not beat the strongest (one model for all) by more than one
+        standard error of their difference on the same folds: then that one; the best; or the strongest within one
+        standard error of the best. See `cross_validate`.
     gap, seed, seconds, memory, jobs, progress
         As in `cross_validate`.
 
