@@ -696,15 +696,19 @@ def test_quadratic_of_many_coordinates():
         assert exact(bound) >= (64 + (k - 64) * exact(2.0**-54)) ** 2 / 2
 
 
-def test_quadratic_by_a_solution_of_what_is_nearly_singular():
-    """What rounding leaves out of its residual is paid, times what the inverse makes of it."""
-    rng = np.random.default_rng(16)
-    for tilt in (1.0, -1.0):
-        phi = Quadratic(np.array([[1.0, tilt * 0.9999999], [tilt * 0.9999999, 1.0]]))
-        u = rng.standard_normal((100, 2))
-        found = phi.conjugate_bound(u, 0.0 * u)
-        for bound, each in zip(found, u, strict=True):
-            assert decimal_of(bound) >= quadratic_conjugate(phi)(list(map(exact, each)))
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("tilt", [1.0, -1.0])
+def test_quadratic_by_a_solution_of_what_is_nearly_singular(sign, tilt, monkeypatch):
+    """What rounding leaves out of its residual is paid, times what the inverse makes of it; as much is left, too."""
+    rng, plain, phi = np.random.default_rng(16), np.linalg.solve, Quadratic(np.eye(2))
+    object.__setattr__(phi, "root", sign * np.array([[1.3, 0.9 * tilt], [0.0, 3e-4]]))
+    u = rng.standard_normal((100, 2))
+    u[:, 1] = 0.9 / 1.3 * tilt * u[:, 0] * (1.0 + 10.0 ** rng.uniform(-8.0, -2.0, 100))
+    units = rng.choice([0.0, 0.0, 1.0], (100, 1)) * rng.uniform(0.0, 16.0, (100, 1)) * rng.choice([-1.0, 1.0], u.shape)
+    monkeypatch.setattr(np.linalg, "solve", lambda A, b: plain(A, b + (units * ULP * np.abs(u)).T))
+    value = quadratic_conjugate(phi)
+    for bound, each in zip(phi.conjugate_bound(u, 0.0 * u), u, strict=True):
+        assert decimal_of(bound) >= value(list(map(exact, each)))
 
 
 def test_quadratic_by_any_solution(monkeypatch):
