@@ -344,8 +344,8 @@ def test_values_of_losses(loss):
     x = np.clip(x, -60.0, 60.0) if steep else x
     spread = np.minimum(spreads(rng, x), 100.0 if steep else np.inf)
     if y.ndim == 2:
-        y = some_gone(y, rng)
-        x = np.where(rng.random((DRAWN, 1)) < 0.3, 1e-2 * x + 10.0 ** rng.uniform(3.0, 8.0, (DRAWN, 1)), x)
+        y, common = some_gone(y, rng), rng.choice([-1.0, 1.0], (DRAWN, 1)) * 10.0 ** rng.uniform(3.0, 8.0, (DRAWN, 1))
+        x = np.where(rng.random((DRAWN, 1)) < 0.3, 1e-2 * x + common, x)
     apart = 2.0 * spread * (y if isinstance(loss, PoissonLoss) else 1.0) if steep else 0.0 * spread  # of both ends
     with np.errstate(over="ignore"):
         found = loss.value_bound(x, spread, y)
