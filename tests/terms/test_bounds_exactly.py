@@ -17,6 +17,7 @@ from law_cases import CLASSES, LOSSES, NUMBERS, PENALTIES, samples
 
 from graphreg.base.declaring import in_library
 from graphreg.terms.bounds import ULP, largest_around
+from graphreg.terms.bounds import half_square as half_square_of
 from graphreg.terms.losses import AbstractLoss
 from graphreg.terms.losses.epsilon_insensitive import SquaredEpsilonInsensitiveLoss
 from graphreg.terms.losses.expectile import ExpectileLoss
@@ -507,6 +508,8 @@ def test_bounds_by_values_alone_trust_them_to_some_ulp():
         few = largest_around(lambda z: np.abs(z).sum(axis=1) * (1.0 - 15 * ULP), x[:, :k], spread[:, :k])
         assert few[0] >= (x + spread)[:, :k].sum()
     assert largest_around(lambda z: np.abs(z) * (1.0 - 15 * ULP), x[0], spread[0]).tolist() >= (x + spread)[0].tolist()
+    below = largest_around(lambda z: (z.sum(axis=1) - 100.0) * (1.0 + 15 * ULP), x[:, :1], spread[:, :1])
+    assert below[0] >= (x + spread)[0, 0] - 100.0
 
 
 def test_bounds_by_values_alone_are_asked_for_points_around_the_whole_box():
@@ -520,6 +523,10 @@ def test_bounds_by_values_alone_are_asked_for_points_around_the_whole_box():
         for low, high, at, by in zip(below, above, x.ravel(), spread.ravel(), strict=True):
             assert low <= exact(at) - 3 * exact(by)
             assert high >= exact(at) + 3 * exact(by)
+        asked.clear()
+        spread[0] = 0.0  # a row of none, beside others
+        largest_around(lambda z: asked.append(z[0]) or z.sum(axis=1), x, spread)
+        assert all((z == x[0]).all() for z in asked)
         asked.clear()
 
 
@@ -580,6 +587,14 @@ def test_many_coordinates(phi):
     for bound, table in ((phi.value_bound, PENALTY_VALUES), (phi.conjugate_bound, PENALTY_CONJUGATES)):
         value = of_class(table, phi)
         judge(bound(x, zero), x, zero, lambda z, _, value=value: value(z), zero)
+
+
+def test_half_squares_of_many_coordinates():
+    """What each addition may lose is paid by their number."""
+    a = np.full((2, 20000), 2.0**-27)
+    a[:, :64] = 1.0
+    for found in half_square_of(a):
+        assert exact(found) >= (64 + (20000 - 64) * exact(2.0**-54)) / 2
 
 
 @pytest.mark.parametrize(
@@ -702,9 +717,9 @@ def test_quadratic_by_a_solution_of_what_is_nearly_singular(sign, tilt, monkeypa
     """What rounding leaves out of its residual is paid, times what the inverse makes of it; as much is left, too."""
     rng, plain, phi = np.random.default_rng(16), np.linalg.solve, Quadratic(np.eye(2))
     object.__setattr__(phi, "root", sign * np.array([[1.3, 0.9 * tilt], [0.0, 3e-4]]))
-    u = rng.standard_normal((100, 2))
-    u[:, 1] = 0.9 / 1.3 * tilt * u[:, 0] * (1.0 + 10.0 ** rng.uniform(-8.0, -2.0, 100))
-    units = rng.choice([0.0, 0.0, 1.0], (100, 1)) * rng.uniform(0.0, 16.0, (100, 1)) * rng.choice([-1.0, 1.0], u.shape)
+    u = rng.standard_normal((400, 2))
+    u[:, 1] = 0.9 / 1.3 * tilt * u[:, 0] * (1.0 + 10.0 ** rng.uniform(-8.0, -2.0, 400))
+    units = rng.choice([0.0, 0.0, 1.0], (400, 1)) * rng.uniform(0.0, 16.0, (400, 1)) * rng.choice([-1.0, 1.0], u.shape)
     monkeypatch.setattr(np.linalg, "solve", lambda A, b: plain(A, b + (units * ULP * np.abs(u)).T))
     value = quadratic_conjugate(phi)
     for bound, each in zip(phi.conjugate_bound(u, 0.0 * u), u, strict=True):
