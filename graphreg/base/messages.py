@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import warnings
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -19,6 +20,7 @@ HERE = str(Path(__file__).parents[1])
 MANY = 10_000  # names among which one that was meant is looked for
 SHOWN = 12  # names that a message lists
 LONGEST = 300  # characters of a value
+PRODUCT = "is a product of unknowns, which is not convex; give one as a number, or write gr.Quadratic(Q)(rows)"
 
 
 def users_line() -> int:
@@ -75,11 +77,13 @@ def closest(name: object, known: Iterable[object]) -> str | None:
     return names[found[0]] if found else None
 
 
-def did_you_mean(label: Hashable, labels: Iterable[Hashable]) -> str:
-    """A hint where a label that is not there looks like one that is, or is written nearly so."""
+def did_you_mean(label: Hashable, labels: Iterable[Hashable], numbers: bool = True) -> str:
+    """A hint where a label that is not there looks like one that is, or is written nearly so; without ``numbers`` not
+    where these alone differ, as they are meant."""
     known = list(islice(labels, MANY))
     near = closest(label, known)
-    return look_alike(label, known) or (f"; did you mean {near!r}?" if near else "")
+    letters = {re.sub(r"[\W\d_]+", "", str(each).lower()) for each in (label, near)}
+    return look_alike(label, known) or (f"; did you mean {near!r}?" if near and (numbers or len(letters) > 1) else "")
 
 
 def unknown_labels(what: str, given: Iterable[Hashable], known: Collection[Hashable], of: str = "node") -> list[str]:

@@ -49,6 +49,7 @@ from .record import OWN_TERMS as OWN_TERMS
 from .record import Certificate as Certificate
 from .record import flow_column as flow_column
 from .record import relative as relative
+from .record import relative_in_words as relative_in_words
 from .record import violated as violated
 from .remembered import Remembered as Remembered
 from .remembered import check_point as check_point

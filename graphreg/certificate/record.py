@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 
 OWN_TERMS = "own terms"  # the scope of bounds that rest on what the user wrote
-HIDDEN = 1e-2  # of the bounds: a gap that is told with what it is relative to, where that is not their size
 UNDERFLOWN = 1e-298  # a hundred times what is added to each value, see `terms.bounds`
 
 
@@ -35,6 +34,15 @@ def relative(gap: float, primal: float, dual: float, floor: float) -> float:
         return 0.0
     yardstick = max(abs(primal), abs(dual), floor)
     return gap / yardstick if yardstick > 0 else (0.0 if gap == 0 else float("inf"))
+
+
+def relative_in_words(certificate: Certificate, digits: int = 3) -> str:
+    """The relative gap, with what it is relative to where that is not the larger of the bounds, by which a checker of
+    proofs measures."""
+    size = max(abs(certificate.primal), abs(certificate.dual))
+    least = floor(certificate.form, size)
+    scale = f" of {least:.3g}, by the best common model" if size < least else ""
+    return f"{certificate.relative_gap:.{digits}g}{scale}"
 
 
 def flow_column(flows: Iterable[Array]) -> tuple[str, list[Array]]:
@@ -112,15 +120,6 @@ class Certificate(Shown):
         if not np.isfinite(self.gap):
             return float("inf")
         return relative(self.gap, self.primal, self.dual, floor(self.form, max(abs(self.primal), abs(self.dual))))
-
-    @property
-    def _scale(self) -> str:
-        """What the gap is relative to, where that is so much more than the bounds that it hides how far apart they
-        lie."""
-        size = max(abs(self.primal), abs(self.dual))
-        least = floor(self.form, size)
-        hidden = size < least and self.gap > HIDDEN * size
-        return f" of {least:.3g}, by the best common model" if hidden else ""
 
     @property
     def valid(self) -> bool:
@@ -229,7 +228,7 @@ class Certificate(Shown):
         if not self.valid:
             return f"<{type(self).__name__}: none; {visible(self.note, 200)}>"
         bounds = f"{self.dual:.6g} <= optimum <= {self.primal:.6g}"
-        return f"<{type(self).__name__}: {bounds}, relative gap {self.relative_gap:.2g}{self._scale}>"
+        return f"<{type(self).__name__}: {bounds}, relative gap {relative_in_words(self, 2)}>"
 
     def _html(self) -> Iterable[Html]:
         if not self.valid:
@@ -239,7 +238,7 @@ class Certificate(Shown):
         yield title(f"{type(self).__name__}: {self.dual:.10g} <= optimum <= {self.primal:.10g}")
         known: dict[str, object] = {
             "gap": f"{self.gap:.3g}, of which {self.charge:.2g} is the charge for rounding",
-            "relative gap": f"{self.relative_gap:.3g}{self._scale}",
+            "relative gap": relative_in_words(self),
         }
         if np.isfinite(self.distance):
             known["distance"] = f"at most {self.distance:.3g} from the optimal parameters, over all nodes"
@@ -251,8 +250,7 @@ class Certificate(Shown):
             return f"no certificate: {self.note}"
         lines = [
             f"certificate: {self.dual:.10g} <= optimum <= {self.primal:.10g}",
-            f"  gap {self.gap:.3g} (relative {self.relative_gap:.3g}{self._scale}), "
-            f"of which rounding charge {self.charge:.2g}",
+            f"  gap {self.gap:.3g} (relative {relative_in_words(self)}), of which rounding charge {self.charge:.2g}",
         ]
         if self.note:
             lines.append(f"  {self.note}")

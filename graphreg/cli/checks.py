@@ -14,8 +14,9 @@ import graphreg as gr
 
 from ..errors import DataError, ModelFileError
 from . import exits
-from .program import FILE, SECONDS, force_option, gap_option, main, quiet_option, with_model
+from .program import FILE, SECONDS, force_option, gap_option, main, parts_of, quiet_option, with_model
 
+GIVEN = "--option NAME=VALUE"
 NODES, EACH = 5, 12  # nodes and samples per node of the data on which a loss is checked
 
 
@@ -23,7 +24,7 @@ NODES, EACH = 5, 12  # nodes and samples per node of the data on which a loss is
 @main.command(short_help="Check a proof, in exact arithmetic.")
 @click.argument("proof", type=click.Path(path_type=Path))
 @click.option("--model", metavar="HASH", help="The model that it must be a proof of; see `graphreg hash`.")
-@click.option("--gap", type=click.FloatRange(min=0), help="The most that the bounds may be apart, relative to them.")
+@click.option("--gap", type=click.FloatRange(min=0), help="The most that the bounds may be apart, of the larger.")
 @click.option("--no-flint", is_flag=True, help="Compute with the standard library alone.")
 @click.option("--seconds", type=SECONDS, default=3600.0, help="The most it may take.")
 def verify(proof: Path, no_flint: bool, **asked: Any) -> int:
@@ -78,12 +79,21 @@ def hash_(read: Any) -> None:
 
 
 # ---- laws
-@main.group(short_help="Whether a penalty or a loss of your own obeys the laws.")
+class _Kinds(click.Group):
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if ":" in cmd_name:
+            ways = " or ".join(f"graphreg check {kind} {cmd_name}" for kind in self.commands)
+            raise ModelFileError(f"say which of the two {cmd_name} is: {ways}")
+        return super().get_command(ctx, cmd_name)
+
+
+@main.group(cls=_Kinds, short_help="Whether a penalty or a loss of your own obeys the laws.")
 def check() -> None:
     """Whether a penalty or a loss obeys the laws that certificates rest on.
 
-    NAME is one of graphreg's own, such as L2, or MODULE:CLASS, found in the current folder or on the Python path.
-    The code of a module that is named here is run.
+    NAME is one of graphreg's own, such as L2, or MODULE:CLASS, found in the current folder or on the Python path: of a
+    class SoftL1 in mine.py, whose constructor takes a width, `graphreg check penalty 'mine:SoftL1(width=2.0)'`. The
+    code of a module that is named here is run.
     """
 
 
@@ -144,17 +154,19 @@ def penalty_of(name: str, given: dict[str, Any]) -> gr.Penalty:
     """The penalty of that name."""
     from ..model_file import Place, make
 
-    return make("penalty", name, given, Place("--option"), [Path.cwd()], at=Place(name))
+    family, options = parts_of(name, "NAME")
+    return make("penalty", family, options | given, Place(GIVEN), [Path.cwd()], at=Place(name))
 
 
 def loss_of(name: str, given: dict[str, Any], seed: int) -> Any:
     """The loss of that name, on the first of several drawn data sets that it takes."""
     from ..model_file import Place, make
 
+    family, options = parts_of(name, "NAME")
     refused = ""
     for data in _data_sets(np.random.default_rng(seed)):
         try:
-            return make("loss", name, dict(given), Place("--option"), [Path.cwd()], data, at=Place(name))
+            return make("loss", family, options | given, Place(GIVEN), [Path.cwd()], data, at=Place(name))
         except DataError as error:
             refused = str(error)
     raise DataError(f"{name} takes none of the data sets that are tried (numbers, counts, classes, amounts): {refused}")

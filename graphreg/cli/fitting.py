@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from ..base import escaping
 from ..errors import GraphregError
 from . import exits
 from .outputs import Outputs, with_outputs
@@ -34,10 +35,11 @@ from .program import FILE, SECONDS, choice, gap_option, main
 @gap_option
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the folds.")
 @click.option("--seconds", type=SECONDS, help="A budget of time for all of it.")
+@click.option("--intervals", type=FILE, help="Write standard errors and 95% intervals of each node alone to this file.")
 @click.option("--code", is_flag=True, help="Print the lines of Python that do the same, and nothing else.")
 @with_outputs("the scores and the clusters")
 def fit(
-    table: Path, edges: Path, to: Outputs, features: str | None, gap: float | None, code: bool, **asked: Any
+    table: Path, edges: Path, to: Outputs, features: str | None, gap: float | None, intervals: Path | None, **asked: Any
 ) -> int:
     """Fit a model at every node to the rows of TABLE, tied together along EDGES (the labels of their ends in the
     first two columns), and say how well it predicts rows that were held out.
@@ -46,6 +48,10 @@ def fit(
     """
     import graphreg as gr
 
+    from . import folder
+
+    code, more = asked.pop("code"), list[Any]()
+    folder.check_new(intervals, to.force, "--intervals")
     names = None if features is None else [name.strip() for name in features.split(",")]
     with said_as_options():
         found = gr.fit(table, edges, features=names, gap=gap or 1e-6, progress=to.progress, **asked)
@@ -58,9 +64,15 @@ def fit(
             "status": found.solution.status,
             "coefficients": found.table().to_dict("index"),
         }
-        to.deliver(
-            found, found.table().reset_index(), document, found.plot, text=found.code() if code else typed(str(found))
-        )
+        try:
+            more += [gr.inference.local_regions(found).table()] if intervals is not None else []
+        except GraphregError as error:  # of a node alone: the answer is none the worse
+            exits.say(f"no intervals: {error}", err=True)
+        for each in more:
+            folder.write_all(intervals.parent, {intervals.name: escaping.table(each.reset_index())})
+            document["intervals"] = each.reset_index().to_dict("records")
+        text = found.code() if code else "\n\n".join([typed(str(found)), *map(str, more)])
+        to.deliver((found, *more), found.table().reset_index(), document, found.plot, text)
     return exits.of_status(found.solution.status)
 
 

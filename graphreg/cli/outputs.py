@@ -70,8 +70,8 @@ class Outputs:
     ) -> dict[str, str]:
         """Say what was found and write the files; why a picture could not be drawn, by its name.
 
-        ``draw`` is given a matplotlib Figure; ``text`` is said in place of what ``found`` says; ``warning`` stands at
-        the head of the page.
+        ``draw`` is given a matplotlib Figure; ``text`` is said in place of what ``found`` says, which may be
+        several things in a tuple; ``warning`` stands at the head of the page.
         """
         import pandas as pd
 
@@ -86,8 +86,9 @@ class Outputs:
         if self.html is not None:
             title = f"graphreg {click.get_current_context().info_name}"
             with pd.option_context("display.max_rows", MOST, "display.max_columns", None):
-                body = (f"<p><strong>{escape(warning)}</strong></p>\n" if warning else "") + found._repr_html_()
-            folder.write_all(self.html.parent, {self.html.name: to_page(title, body)})
+                head = f"<p><strong>{escape(warning)}</strong></p>\n" if warning else ""
+                parts = [each._repr_html_() for each in (found if isinstance(found, tuple) else (found,))]
+            folder.write_all(self.html.parent, {self.html.name: to_page(title, head + "".join(parts))})
         undrawn: dict[str, str] = {}
         if self.picture is not None and draw is not None:
             drawn, undrawn = folder.draw_all({self.picture.name: lambda: folder.png(draw)})

@@ -79,7 +79,7 @@ def main() -> None:
 
 
 # ---- a method that is written on the command line --------------------------------------------------------------------
-WRITTEN = re.compile(r"(?P<name>[\w.]+(:[\w.]+)?)\s*(?P<options>\(.*\))?", re.S)
+WRITTEN = re.compile(r"(?P<name>[\w./\\]+(:[\w.:]+)?)\s*(?P<options>\(.*\))?", re.S)
 
 
 def chosen_method(text: str | None, model: Any) -> Any:
@@ -103,33 +103,38 @@ def _method(text: str, folders: Sequence[Path]) -> Any:
     """The method that ``NAME(option=value, ...)`` describes; no code is run but that of its class."""
     from ..model_file import Place, make
 
-    place, found = Place("--method"), WRITTEN.fullmatch(text.strip())
+    place = Place("--method")
+    name, options = parts_of(text)
+    return make("method", name, options, place, folders, at=place)
+
+
+def parts_of(text: str, what: str = "--method") -> tuple[str, dict[str, Any]]:
+    """The name and the options of ``NAME(option=value, ...)``."""
+    found = WRITTEN.fullmatch(text.strip())
     if found is None:
-        raise ModelFileError(f"--method: {text!r} is not of the form NAME or NAME(option=value, ...)")
-    return make("method", found["name"], _options(text, found["options"] or "()"), place, folders, at=place)
+        raise ModelFileError(f"{what}: {text!r} is not of the form NAME or NAME(option=value, ...)")
+    return found["name"], _options(text, found["options"] or "()", what)
 
 
-def _options(text: str, written: str) -> dict[str, Any]:
+def _options(text: str, written: str, what: str) -> dict[str, Any]:
     """Options as in Python, whose values are literals: numbers, text, lists."""
     try:
         call = ast.parse(f"method{written}", mode="eval").body
     except (SyntaxError, ValueError):
-        raise ModelFileError(
-            f"--method: the options in {text!r} cannot be read; write NAME(option=value, ...)"
-        ) from None
+        raise ModelFileError(f"{what}: the options in {text!r} cannot be read; write NAME(option=value, ...)") from None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
-        raise ModelFileError(f"--method: {text!r} is not of the form NAME or NAME(option=value, ...)")
+        raise ModelFileError(f"{what}: {text!r} is not of the form NAME or NAME(option=value, ...)")
     if call.args or any(keyword.arg is None for keyword in call.keywords):
-        raise ModelFileError(f"--method: in {text!r} an option has no name; write NAME(option=value, ...)")
-    return {str(keyword.arg): _value(text, keyword) for keyword in call.keywords}
+        raise ModelFileError(f"{what}: in {text!r} an option has no name; write NAME(option=value, ...)")
+    return {str(keyword.arg): _value(text, keyword, what) for keyword in call.keywords}
 
 
-def _value(text: str, keyword: ast.keyword) -> Any:
+def _value(text: str, keyword: ast.keyword, what: str) -> Any:
     try:
         value = ast.literal_eval(keyword.value)
         return list(value) if isinstance(value, tuple) else value
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         raise ModelFileError(
-            f"--method: the option {keyword.arg!r} in {text!r} is {ast.unparse(keyword.value)}: it must be a number, "
+            f"{what}: the option {keyword.arg!r} in {text!r} is {ast.unparse(keyword.value)}: it must be a number, "
             "text in quotes, True, False, None, or a list of these"
         ) from None

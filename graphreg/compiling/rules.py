@@ -7,6 +7,7 @@ from typing import Any
 
 from ..base.escaping import visible
 from ..base.lazy import cp
+from ..base.messages import PRODUCT
 from ..errors import TermError
 from ..form import Form
 
@@ -54,6 +55,8 @@ def _terms(form: Form) -> Iterator[tuple[str, Callable[[], Any]]]:
 def not_convex(expression: Any) -> str:
     """The smallest part that breaks convexity, and what CVXPY's rules say of it."""
     guilty = _guilty(expression)
+    if type(guilty).__name__ in ("MulExpression", "multiply"):  # those with a constant factor follow the rules
+        return f"{guilty} {PRODUCT}"
     return f"{guilty} is {'concave' if guilty.is_concave() else 'neither convex nor concave by its rules'}"
 
 

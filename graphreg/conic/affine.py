@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -76,6 +76,18 @@ class Map:
 def units(shape: tuple[int, ...], column: Array) -> Map:
     """Numbers each of which is one column."""
     return Map(shape, np.arange(len(column)), column, np.ones(len(column)), np.zeros(len(column)))
+
+
+def variables(columns: Mapping[int, Any]) -> Callable[[Any], Map | None]:
+    """What `follow` is to know of variables, by number: the columns of their entries, or the first of them."""
+
+    def leaf(e: Any) -> Map | None:
+        if type(e).__name__ != "Variable" or e.id not in columns:
+            return None
+        at = np.asarray(columns[e.id])
+        return units(e.shape, at if at.ndim else at + np.arange(e.size))
+
+    return leaf
 
 
 def constant(value: Any, error: Any = 0.0) -> Map:

@@ -6,18 +6,21 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from ..compiling import not_convex
 from ..errors import ConvexityError, ModelError, SolverError
 from ..terms import Array
 from .programme import Block, Programme
 
 SOLVERS = ("CLARABEL", "SCS", "OSQP", "HIGHS")
 OPTIONS = {"use_quad_obj": True}  # so that P is kept
+SHORTER = 0.9  # of the way to the boundary; usually .99
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,16 +48,21 @@ class Canonical:
                 problem, _ = fresh.apply(problem)
             return problem.objective.expr, problem.variables()
 
+    @cached_property
+    def constraints(self) -> Array:
+        """The number of the stored constraint that each row belongs to."""
+        sizes = [sum(arg.size for arg in each.args) for each in self.data["param_prob"].constraints]
+        return np.repeat(np.arange(len(sizes)), sizes)
+
+    def named(self, k: int) -> str:
+        """The user's name of a stored constraint; empty where CVXPY added it."""
+        stored = self.data["param_prob"].constraints[k]
+        own = next((each for each in self.problem.constraints if each.id == stored.id), None)
+        return "" if own is None else f"`{getattr(own, 'label', None) or own}`"
+
     def row(self, row: int) -> str:
         """The constraint that a row belongs to."""
-        at, words = row, "a constraint that CVXPY added"
-        for constraint in self.data["param_prob"].constraints:
-            size = sum(arg.size for arg in constraint.args)
-            if at < size:
-                own = next((c for c in self.problem.constraints if c.id == constraint.id), None)
-                return words if own is None else f"`{getattr(own, 'label', None) or own}`"
-            at -= size
-        return words
+        return self.named(self.constraints[row]) or "a constraint that CVXPY added"
 
     def variable(self, column: int) -> str:
         """The variable that a column belongs to."""
@@ -72,6 +80,23 @@ class Canonical:
             found = reduction.invert(found, inverse)
         return {v.name(): np.asarray(found.primal_vars[v.id]) for v in self.problem.variables()}
 
+    def columns(self) -> dict[int, Array]:
+        """Where the entries of the user's variables stand in the programme, by number, as far as that is known."""
+        first, moved, out = self.data["param_prob"].var_id_to_col, dict[int, Any](), dict[int, Array]()
+        for reduction, inverse in zip(self.chain.reductions, self.inverse, strict=True):
+            if type(reduction).__name__ == "CvxAttr2Constr" and inverse:
+                moved = inverse[0]
+        for v in self.problem.variables():
+            own, place = moved.get(v.id, v), np.arange(v.size)
+            if any(v.attributes[name] for name in ("symmetric", "PSD", "NSD")):
+                i, j = np.indices(v.shape).reshape(2, -1)  # of the upper triangle, row by row
+                i, j = np.minimum(i, j), np.maximum(i, j)
+                place = i * v.shape[0] - i * (i + 1) // 2 + j
+            elif own.size != v.size:
+                continue
+            out[v.id] = first[own.id] + place
+        return out
+
 
 def check(problem: Any) -> None:
     """Raise where a problem is none of CVXPY, or none of which a bound can be proved."""
@@ -86,8 +111,11 @@ def check(problem: Any) -> None:
         raise ModelError(f"{names} must be integers: bounds by duality are of convex problems; relax it to get a bound")
     if not problem.is_dcp():
         kind = "; it follows DGP or DQCP, which are not supported" if problem.is_dgp() or problem.is_dqcp() else ""
+        part: Any = next(each for each in (problem.objective, *problem.constraints) if not each.is_dcp())
+        guilty = next((arg for arg in part.args if not arg.is_dcp()), None)
+        said = f"`{part}` is not convex" if guilty is None else not_convex(guilty)
         raise ConvexityError(
-            f"the problem does not follow CVXPY's rules of convexity (problem.is_dcp() is False){kind}"
+            f"the problem does not follow CVXPY's rules of convexity (problem.is_dcp() is False){kind}: {said}"
         )
     lacking = [p.name() for p in problem.parameters() if p.value is None]
     if lacking:
@@ -151,12 +179,13 @@ class Answer:
     """What a solver says: x and prices z of the rows.
 
     Where ``ray`` is "infeasible", z is one that should prove so; where it is "unbounded", x is a direction of descent;
-    where it is "none", nothing is said.
+    where it is "none", nothing is said. ``by`` says whose it is.
     """
 
     x: Array
     z: Array
     ray: str = ""
+    by: str = "an answer"
 
 
 NOTHING = Answer(np.zeros(0), np.zeros(0), "none")
@@ -192,7 +221,7 @@ def solve(stored: Canonical, solver: str, options: Mapping[str, Any]) -> Answer:
     fits = x.shape == stored.programme.q.shape and z.shape == stored.programme.b.shape
     if status not in SOLUTION_PRESENT or not fits or not _same(stored, data):
         return NOTHING
-    return Answer(x, z)
+    return Answer(x, z, by=f"the answer of {solver}")
 
 
 def _same(stored: Canonical, data: Mapping[str, Any]) -> bool:
@@ -226,12 +255,14 @@ def _upper_triangles(z: Array, dims: Any) -> Array:
 
 
 def helped(p: Programme, feasible: bool = False, tolerance: float | None = None) -> Answer:
-    """What Clarabel says of a programme, or of its constraints alone; less exactly where a tolerance is given."""
+    """What Clarabel says of a programme, or of its constraints alone; where a tolerance is given less exactly, by
+    shorter steps, which end where longer ones lead nowhere."""
     clarabel: Any = import_module("clarabel")
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     if tolerance is not None:
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
+        settings.max_step_fraction = SHORTER
     kinds = {"soc": clarabel.SecondOrderConeT, "psd": clarabel.PSDTriangleConeT, "pow": clarabel.PowerConeT}
     cones = list[Any]()
     for block in p.blocks:
@@ -249,7 +280,8 @@ def helped(p: Programme, feasible: bool = False, tolerance: float | None = None)
     if not (np.isfinite(x).all() and np.isfinite(z).all()):
         return NOTHING
     rays = {"PrimalInfeasible": "infeasible", "DualInfeasible": "unbounded"}
-    return Answer(x, z, rays.get(str(found.status).removeprefix("Almost"), ""))
+    by = "an answer of Clarabel" + (f" to a tolerance of {tolerance:g}" if tolerance else "")
+    return Answer(x, z, rays.get(str(found.status).removeprefix("Almost"), ""), by)
 
 
 def vertex(p: Programme) -> Answer:
@@ -260,4 +292,5 @@ def vertex(p: Programme) -> Answer:
     found = linprog(p.q, p.A[lines], p.b[lines], p.A[zero], p.b[zero], bounds=(None, None), method="highs-ds")
     if not found.success:
         return NOTHING
-    return Answer(found.x, -np.concatenate([found.eqlin.marginals, found.ineqlin.marginals]))
+    prices = -np.concatenate([found.eqlin.marginals, found.ineqlin.marginals])
+    return Answer(found.x, prices, by="an answer of the simplex method")

@@ -53,6 +53,8 @@ class ConicCertificate(Shown):
         ``"contradiction"``, ``"descent"``, ``"dependent"`` or ``"dependent dual"``; each a `Reached` with the point
         (high + low) of the system of that name in `graphreg.conic.programme`, the radius within which an exact
         solution lies, the pairs of rows and columns and the core rows that solve it, and the rows that were left out.
+    by : dict
+        Whose answer each of these was found near, in words: that of the solver, or another one that proves more.
 
     Examples
     --------
@@ -74,6 +76,7 @@ class ConicCertificate(Shown):
     sign: float
     evidence: Mapping[str, Reached] = field(default_factory=dict)
     scope: str = PROVED
+    by: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def gap(self) -> float:
@@ -135,6 +138,10 @@ class ConicCertificate(Shown):
 
         return prove(self.programme, self.offset, self.sign, self.evidence, path, force)
 
+    def _relative(self, digits: int) -> str:
+        """The relative gap, with what it is relative to where that is not the larger of the bounds."""
+        return f"{self.relative_gap:.{digits}g}{' of 1' if max(abs(self.lower), abs(self.upper)) < 1.0 else ''}"
+
     def _bounds(self) -> str:
         if self.status == "certified":
             return f"{self.lower:.10g} <= optimal value <= {self.upper:.10g}"
@@ -144,7 +151,7 @@ class ConicCertificate(Shown):
         return self.status
 
     def __repr__(self) -> str:
-        gap = f", relative gap {self.relative_gap:.2g}" if self.status == "certified" else ""
+        gap = f", relative gap {self._relative(2)}" if self.status == "certified" else ""
         return f"<{type(self).__name__}: {self._bounds()}{gap}>"
 
     def __str__(self) -> str:
@@ -153,9 +160,16 @@ class ConicCertificate(Shown):
     def _lines(self) -> list[str]:
         lines = []
         if np.isfinite(self.gap):
-            lines.append(f"gap {self.gap:.3g} (relative {self.relative_gap:.3g}), {self.scope}")
+            lines.append(f"gap {self.gap:.3g} (relative {self._relative(3)}), {self.scope}")
         elif self.status != "refused":
             lines.append(self.scope)
+        lower, upper = ("dual", "primal") if self.sign > 0.0 else ("primal", "dual")
+        sides, whose = {lower: "lower bound", upper: "upper bound"}, dict[str, list[str]]()
+        for use, by in self.by.items():
+            whose.setdefault(by, []).append(sides.get(use, use))
+        if whose:
+            some = [by + f" ({' and '.join(uses)})" * (len(whose) > 1) for by, uses in whose.items()]
+            lines.append(f"proved at points near {', and '.join(some)}")
         if self.reported is not None and np.isfinite(self.reported):
             side = "below the lower bound by" if self.reported < self.lower else "above the upper bound by"
             off = max(self.lower - self.reported, self.reported - self.upper)

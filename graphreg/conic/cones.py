@@ -11,7 +11,10 @@ from ..terms import Array
 from .programme import Block, Sparse
 
 WIDTH = 2.83  # just more than two square roots of two: a ball of 1 / WIDTH about the axis fits into a second-order cone
-CENTRE = (-1.051383, 0.556409, 1.258967)  # where the barrier of the exponential cone and its gradient meet
+CENTRES = {  # where the barrier of the exponential cone and its gradient meet, and inside of all power cones
+    "exp": (-1.051383, 0.556409, 1.258967),
+    "pow": (1.0, 1.0, 0.0),
+}
 
 
 def matrix(v: Array, k: int) -> Array:
@@ -58,14 +61,12 @@ def inward(blocks: Sequence[Block], size: int) -> Array:
             v[:: int(block.size)] = 1.0
         elif block.kind == "psd":
             v[:] = vector(np.eye(int(block.size)))
-        elif block.kind == "exp":
-            v.reshape(-1, 3)[:] = CENTRE
-        elif block.kind == "pow":
-            v.reshape(-1, 3)[:] = (1.0, 1.0, 0.0)
+        elif block.kind in CENTRES:
+            v.reshape(-1, 3)[:] = CENTRES[block.kind]
     return e
 
 
-def held(y: Array, blocks: Sequence[Block], below: float) -> Array:
+def held(y: Array, blocks: Sequence[Block], below: float, dual: bool) -> Array:
     """True where small parts are to be exactly zero from here on: on a coordinate face of the cones."""
     out = np.zeros(len(y), bool)
     for block in blocks:
@@ -78,6 +79,9 @@ def held(y: Array, blocks: Sequence[Block], below: float) -> Array:
             j, i = np.tril_indices(int(block.size))
             small = v[i == j] < below
             o[:] = small[i] | small[j]
+        elif block.kind == "exp":
+            small = np.abs(v.reshape(-1, 3)) < below
+            o[:] = (small & small[:, [0 if dual else 1]]).ravel()
     return out
 
 
@@ -86,8 +90,8 @@ def scaling(y: Array, blocks: Sequence[Block], dual: bool, unit: Array) -> Spars
 
     Lines are scaled by themselves, second-order cones by P(p) / WIDTH with p p = y, matrices by V -> F V F' / 2 with
     F F' = y: automorphisms of the cones, by which long and thin cones cost no more than round ones. The cones of three
-    entries: half the inverse root of the barrier's Hessian (Dikin's ellipsoid). Entries in no cone are scaled by
-    themselves too, of all sizes the larger ones, as measured by ``unit``.
+    entries: half the inverse root of the barrier's Hessian (Dikin's ellipsoid); where y of an exponential cone is 0,
+    lines. Entries in no cone are scaled by themselves too, of all sizes the larger ones, as measured by ``unit``.
     """
     I, J, V = list[Array](), list[Array](), list[Array]()
     for block in blocks:
@@ -99,10 +103,8 @@ def scaling(y: Array, blocks: Sequence[Block], dual: bool, unit: Array) -> Spars
             T = v if (v >= 0.0).all() else None
         elif block.kind == "soc":
             T = _second_order(v.reshape(-1, int(block.size)))
-        elif not v.any():
-            T = np.zeros(len(v))
         elif block.kind == "psd":
-            T = _semidefinite(v, int(block.size))
+            T = _semidefinite(v, int(block.size)) if v.any() else np.zeros(len(v))
         else:
             T = _three(v.reshape(-1, 3), block, dual)
         if T is None or not np.isfinite(T).all():
@@ -150,38 +152,33 @@ def _semidefinite(v: Array, k: int) -> Array | None:
 def _three(V: Array, block: Block, dual: bool) -> Array | None:
     """Half the inverse root of the Hessian of -log g - log y - log z; the dual of the exponential cone is the cone
     itself at (-y, -x, e z), that of a power cone at (x / a, y / (1 - a), z)."""
-    turn = np.eye(3)
+    turn, a = np.eye(3), block.size
     if dual:
-        a = block.size
-        turn = (
-            np.array([[0, -1, 0], [-1, 0, 0], [0, 0, np.e]])
-            if block.kind == "exp"
-            else np.diag([1 / a, 1 / (1 - a), 1])
-        )
-    x, y, z = (V @ turn.T).T
-    with np.errstate(all="ignore"):
+        exp = np.array([[0, -1, 0], [-1, 0, 0], [0, 0, np.e]])
+        turn = exp if block.kind == "exp" else np.diag([1 / a, 1 / (1 - a), 1])
+    V = V @ turn.T
+    x, y, z = V.T
+    face = (x <= 0.0) & (y == 0.0) & (z >= 0.0) if block.kind == "exp" else ~V.any(axis=1)  # lines, or a point
+    x, y, z = np.where(face[:, None], CENTRES[block.kind], V).T
+    one, none = np.ones(len(x)), np.zeros(len(x))
+    with np.errstate(all="ignore"):  # the Hessian is slope slope' / g^2 + bend line line' + diag(more)
         if block.kind == "exp":
-            g = y * np.log(z / y) - x
-            good, slope = (y > 0) & (z > 0) & (g > 0), np.stack([-np.ones_like(y), np.log(z / y) - 1, y / z], 1)
-            H = slope[:, :, None] * slope[:, None, :] / (g**2)[:, None, None]
-            H[:, 1, 1] += 1 / y / g + 1 / y**2
-            H[:, 1, 2] -= 1 / z / g
-            H[:, 2, 1] -= 1 / z / g
-            H[:, 2, 2] += y / z**2 / g + 1 / z**2
+            g, p, q = y * np.log(z / y) - x, y, z
+            slope, bend, line = [-one, np.log(z / y) - 1, y / z], y / g, [none, 1 / y, -1 / z]
+            more = [none, 1 / y**2, 1 / z**2]
         else:
-            a, lift = block.size, (x**block.size * y ** (1 - block.size)) ** 2
-            g = lift - z**2
-            good, slope = (x > 0) & (y > 0) & (g > 0), np.stack([2 * a * lift / x, 2 * (1 - a) * lift / y, -2 * z], 1)
-            H = slope[:, :, None] * slope[:, None, :] / (g**2)[:, None, None]
-            H[:, 0, 0] += (2 * a * (1 - 2 * a) * lift / g + 1 - a) / x**2
-            H[:, 1, 1] += (2 * (1 - a) * (2 * a - 1) * lift / g + a) / y**2
-            H[:, 0, 1] -= 4 * a * (1 - a) * lift / (x * y) / g
-            H[:, 1, 0] = H[:, 0, 1]
-            H[:, 2, 2] += 2 / g
+            lift, p, q = (x**a * y ** (1 - a)) ** 2, x, y
+            g, line = lift - z**2, [2 * a / x, 2 * (1 - a) / y, none]
+            slope, bend = [lift * line[0], lift * line[1], -2 * z], -lift / g
+            more = [(2 * a * lift / g + 1 - a) / x**2, (2 * (1 - a) * lift / g + a) / y**2, 2 / g]
+        good = (p > 0) & (q > 0) & (g > 0)
+        S, L, D = (np.stack(each, 1)[:, :, None] for each in (slope / g, line, more))
+        H = S * S.transpose(0, 2, 1) + bend[:, None, None] * (L * L.transpose(0, 2, 1)) + np.eye(3) * D
         if not good.all():
             return None
         try:
             T = 0.5 * np.linalg.inv(np.linalg.cholesky(H)).transpose(0, 2, 1)
         except np.linalg.LinAlgError:
             return None
+    T[face] = np.eye(3) * np.abs(V[face])[:, None]
     return np.linalg.inv(turn) @ T

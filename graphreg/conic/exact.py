@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from ..certificate import EPS, Pair, sums
 from ..terms import Array
-from .affine import ONE, Map, NotFollowedError, constant, divided, follow, stacked, units, words
+from .affine import ONE, Map, NotFollowedError, constant, divided, follow, stacked, units, variables, words
 from .canonical import Canonical
 from .programme import Sparse
 
@@ -33,7 +33,7 @@ class Off:
         return not (self.P.nnz or self.A.nnz or self.q.any() or self.b.any() or self.offset)
 
 
-def off(stored: Canonical, objective: Any, variables: list[Any]) -> Off:
+def off(stored: Canonical, objective: Any, order: list[Any]) -> Off:
     """How far the stored numbers are from those of the expressions of which CVXPY made them: the constraints that it
     keeps, and the objective in variables of the same order.
 
@@ -43,8 +43,8 @@ def off(stored: Canonical, objective: Any, variables: list[Any]) -> Off:
         Where an expression is not followed.
     """
     p, own, n = stored.programme, stored.data["param_prob"], len(stored.programme.q)
-    starts = np.cumsum([0, *(v.size for v in variables)]).tolist()
-    line, curved = _objective(objective, {v.id: at for v, at in zip(variables, starts, strict=False)}, n)
+    starts = np.cumsum([0, *(v.size for v in order)]).tolist()
+    line, curved = _objective(objective, {v.id: at for v, at in zip(order, starts, strict=False)}, n)
     A, P, i, j = p.A.tocoo(), p.P.tocoo(), np.arange(len(p.b)), np.arange(n)
     rows = [(A.row, A.col, -A.data), (i, np.full(len(i), n), p.b)]
     both = _differences(_rows(own.constraints, own.var_id_to_col), len(i), n, rows)
@@ -65,21 +65,14 @@ def _differences(m: Map, rows: int, n: int, stored: list[Entries], offset: float
     parts = [(which[:k], Pair(m.value, 0.0 * m.value, m.error)), (which[k:], Pair(-data, 0.0 * data, 0.0 * data))]
     found = sums(parts, len(place)).size()
     found = np.where(np.isnan(found), np.inf, np.where(found > 0.0, np.maximum(found, 1e-100), 0.0))
-    out = sp.csr_array((found, (place // (n + 1), place % (n + 1))), shape=(rows, n + 1))
+    out = sp.csr_array((found, (place // (n + 1), place % (n + 1))), shape=(max(rows, 1), n + 1))[:rows]  # 0: no cones
     out.eliminate_zeros()
     return out
 
 
-def _variables(columns: Mapping[int, int]) -> Any:
-    def leaf(e: Any) -> Map | None:
-        return units(e.shape, columns[e.id] + np.arange(e.size)) if type(e).__name__ == "Variable" else None
-
-    return leaf
-
-
 def _rows(constraints: list[Any], columns: Mapping[int, int]) -> Map:
     """b - A x, row by row as they are stored; of equalities the negative."""
-    leaf, parts = _variables(columns), list[Map]()
+    leaf, parts = variables(columns), list[Map]()
     for each in constraints:
         kind = type(each).__name__
         args = [_scaled_triangle(arg, leaf) if kind == "SvecPSD" else follow(arg, leaf) for arg in each.args]
@@ -112,7 +105,7 @@ def _scaled_triangle(e: Any, leaf: Any) -> Map:
 def _objective(e: Any, columns: Mapping[int, int], n: int) -> tuple[Map, Map]:
     """The linear part, and the entries of the matrix that stands between x' and x / 2: each quadratic form is a column
     of its own at first."""
-    forms, plain = list[tuple[Any, int]](), _variables(columns)
+    forms, plain = list[tuple[Any, int]](), variables(columns)
 
     def leaf(e: Any) -> Map | None:
         if type(e).__name__ != "SymbolicQuadForm":

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from ..certificate import DUST, EPS, MORE, Pair, RefusedError, down, need, upwards
 from ..terms import Array
 from . import programme, verify
-from .affine import Map, NotFollowedError, follow, units, words
+from .affine import NotFollowedError, follow, variables, words
 from .atoms import exactly_stored
 from .canonical import Canonical
 from .certificate import PROVED
@@ -57,6 +57,7 @@ class Known:
     upper: float = np.inf
     status: str = ""
     evidence: dict[str, Reached] = field(default_factory=dict)
+    by: dict[str, str] = field(default_factory=dict)  # whose answer each of these was found near
     why: dict[str, str] = field(default_factory=dict)
     row: int | None = None  # an equality, or the dual's, that follows from others, but for its right-hand side
     excess: float = 0.0  # by which that differs
@@ -215,8 +216,8 @@ def said(stored: Canonical, known: Known) -> Said:
     try:
         if strange:
             raise NotFollowedError(f"CVXPY's {strange[0]}")
-        objective, variables = stored.last()
-        o = off(stored, objective, variables)
+        objective, order = stored.last()
+        o = off(stored, objective, order)
         if not o.none():
             lower, upper, found = _Rounded(stored.programme, o, known.curvature).bounds(known)
     except NotFollowedError as unknown:
@@ -251,35 +252,12 @@ def _atoms(e: Any) -> Iterator[Any]:
             yield from _atoms(arg)
 
 
-def _columns(stored: Canonical) -> Callable[[Any], Map | None]:
-    """Where the user's variables stand in the programme."""
-    columns, moved = stored.data["param_prob"].var_id_to_col, dict[int, Any]()
-    for reduction, inverse in zip(stored.chain.reductions, stored.inverse, strict=True):
-        if type(reduction).__name__ == "CvxAttr2Constr" and inverse:
-            moved = inverse[0]
-
-    def leaf(e: Any) -> Map | None:
-        if type(e).__name__ != "Variable":
-            return None
-        own, place = moved.get(e.id, e), np.arange(e.size)
-        if any(e.attributes[name] for name in ("symmetric", "PSD", "NSD")):
-            i, j = np.triu_indices(e.shape[0])
-            all_ = np.zeros(e.shape, int)
-            all_[i, j] = all_[j, i] = np.arange(len(i))
-            place = all_.ravel()
-        elif own.size != e.size:
-            raise NotFollowedError(words(e))
-        return units(e.shape, columns[own.id] + place)
-
-    return leaf
-
-
 def _value(stored: Canonical, found: Reached) -> tuple[float, list[str]]:
     """Not less than what the user's objective, or its negative where it is maximised, is at the exact point of
     `primal`; and the parts of which that, or that the point is feasible, is not known from themselves."""
     y, problem = found.pair(len(stored.programme.q)), stored.problem
     point = Pair(np.append(y.high, 1.0), np.append(y.low, 0.0), np.append(y.error, 0.0))
-    leaf, by_cones, most = _columns(stored), list[str](), np.inf
+    leaf, by_cones, most = variables(stored.columns()), list[str](), np.inf
     for each in problem.constraints:  # rows that are affine are the same in the programme
         if not all(arg.is_affine() for arg in each.args):
             try:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..base.clock import stages
 from ..certificate import RefusedError, upwards
@@ -14,6 +16,7 @@ from ..terms import Array
 from . import canonical, programme, verify
 from .canonical import Answer, Canonical
 from .certificate import ConicCertificate
+from .cones import inward
 from .formula import Known, said
 from .programme import Programme, System
 from .ranges import ranges
@@ -22,8 +25,9 @@ from .verify import Reached
 
 TIGHT = 1e-6  # of the largest slack
 NAMED = 3  # constraints or variables in a message
+TRIES = 200_000  # entries of all the programmes that are solved to shorten a message, 20 at most
 SEEN = 1e-3  # of the largest multiplier: smaller ones are what an iteration leaves
-HELP = (None, 1e-5, 1e-3)  # tolerances of further solves, whose answers are ever further inside the cones
+HELP = (1e-8, 1e-5, 1e-3)  # tolerances of further solves, whose answers are ever further inside the cones
 
 
 def certify(problem: Any, *, solver: str | None = None, gap: float = 1e-6, **options: Any) -> ConicCertificate:
@@ -69,7 +73,7 @@ def certify(problem: Any, *, solver: str | None = None, gap: float = 1e-6, **opt
     with stages("certify") as at:
         at("an answer")
         if solver is None and not options and problem.value is not None:
-            answer = canonical.helped(stored.programme)
+            answer = replace(canonical.helped(stored.programme), by="a second solve, by Clarabel")
         else:
             answer = canonical.solve(stored, solver or "CLARABEL", options)
         reported = None if problem.value is None else float(problem.value)
@@ -82,7 +86,9 @@ def proved(p: Programme, answer: Answer, gap: float, helped: bool = True) -> Kno
     known = Known()
     work = _Work(p, known, gap)
     for each in _answers(p, answer) if helped else [answer]:
+        before = dict(known.evidence)
         work.take(each)
+        known.by |= {use: each.by for use, found in known.evidence.items() if found is not before.get(use)}
         if known.gap() <= gap or known.status:
             break
     return known
@@ -127,6 +133,8 @@ class _Work:
                 self.above(point.x, np.inf)
             if "primal" in known.evidence:
                 known.status, known.lower, known.upper = "unbounded", -np.inf, -np.inf
+        if answer.ray in ("infeasible", "unbounded"):
+            known.why["ray"] = f"a solver says {answer.ray}, and near what it says no proof of that was found"
 
     def close(self, bound: float, value: float) -> bool:
         """True where a bound is as close to the value at an answer, or to the other bound, as is asked for."""
@@ -205,25 +213,28 @@ class _Work:
         loose = np.concatenate([needed[~np.isfinite(most[needed])], p.curved[~np.isfinite(far[p.curved])]])
         return verify.lower_value(p, found, self.curvature, most, far), int(loose[0]) if len(loose) else -1
 
-    def infeasible(self, z: Array) -> bool:
-        p, known = self.p, self.known
-        fall = -float(p.b @ z)
-        for found in near(programme.contradiction(p), z / fall, 1e-12) if fall > 0.0 else ():
-            if verify.contradicts(p, found):
-                known.status, known.lower, known.upper = "infeasible", np.inf, np.inf
-                known.evidence["contradiction"] = found
-                return True
-        return False
+    def infeasible(self, z: Array) -> None:
+        known, found = self.known, _excluded(self.p, z)
+        if found is not None:
+            known.status, known.lower, known.upper = "infeasible", np.inf, np.inf
+            known.evidence["contradiction"] = found
 
     def falling(self, d: Array) -> bool:
         p = self.p
-        fall = -float(p.q @ d)
-        start = np.concatenate([d, -(p.A @ d)[p.in_cones]]) / max(fall, 1e-300)
-        for found in near(programme.descent(p), start, 1e-12) if fall > 0.0 else ():
-            if verify.descends(p, found):
-                self.known.evidence["descent"] = found
-                return True
-        return False
+        start = np.concatenate([d, -(p.A @ d)[p.in_cones]])
+        found = _ray(programme.descent(p), start, -float(p.q @ d), lambda each: verify.descends(p, each))
+        self.known.evidence |= {} if found is None else {"descent": found}
+        return found is not None
+
+
+def _excluded(p: Programme, z: Array) -> Reached | None:
+    """A proof near z that no point is feasible."""
+    return _ray(programme.contradiction(p), z, -float(p.b @ z), lambda each: verify.contradicts(p, each))
+
+
+def _ray(system: System, start: Array, fall: float, proves: Callable[[Reached], bool]) -> Reached | None:
+    """What proves something near a ray, along which something falls by so much."""
+    return next(filter(proves, near(system, start / fall, 1e-12)), None) if fall > 0.0 else None
 
 
 def _told(stored: Canonical, known: Known, reported: float | None) -> ConicCertificate:
@@ -239,20 +250,9 @@ def _told(stored: Canonical, known: Known, reported: float | None) -> ConicCerti
     if about.found is not None:
         found = about.found.proposal
         point = stored.point((found.high + found.low)[: len(stored.programme.q)])
-    message = _message(stored, known)
-    return ConicCertificate(
-        lower,
-        upper,
-        status,
-        message,
-        point,
-        reported,
-        stored.programme,
-        stored.offset,
-        stored.sign,
-        known.evidence,
-        about.scope,
-    )
+    stood = reported, stored.programme, stored.offset, stored.sign
+    message, way = _message(stored, known), (known.evidence, about.scope, known.by)
+    return ConicCertificate(lower, upper, status, message, point, *stood, *way)
 
 
 def _added(bound: float, offset: float, way: float) -> float:
@@ -276,9 +276,10 @@ def _message(stored: Canonical, known: Known) -> str:
             f"{known.excess:.1e}, so that no point meets all of them exactly"
         )
     if known.status == "infeasible" and "contradiction" in known.evidence:
-        return f"no point meets {_with_weight(known.evidence['contradiction'], named)} together: relax one"
+        needed = _needed(stored, known.evidence["contradiction"])
+        return f"no point meets {_with_weight(needed, named)} together: relax one"
     if known.status == "unbounded" and "descent" in known.evidence:
-        falling = _with_weight(known.evidence["descent"], stored.variable, len(p.q))
+        falling = _with_weight(known.evidence["descent"].pair(len(p.q)).size(), stored.variable)
         return f"the objective falls without end along {falling}: bound it, or add what grows there"
     if known.status:
         return ""
@@ -295,12 +296,31 @@ def _message(stored: Canonical, known: Known) -> str:
         parts.append(known.why["lower"] + (f"; no constraint bounds {loose}: bounds may help" if loose else ""))
     if "descent" in known.evidence:
         parts.append("in one direction the objective falls without end, but no feasible point was found")
+    if not (parts or known.evidence):
+        parts.append(known.why.get("ray", "no solver has an answer"))
     return "; ".join(parts)
 
 
-def _with_weight(found: Reached, name: Callable[[int], str], most: int | None = None) -> str:
-    """What an exact solution has more than its radius of."""
-    y = np.abs(found.pair().size()[:most])
+def _needed(stored: Canonical, found: Reached) -> Array:
+    """The multipliers of a proof that no point is feasible, without those of the user's constraints that another proof
+    can do without: tried one by one, the lightest first, with rows in their place that always hold."""
+    p, own, y = stored.programme, stored.constraints, found.pair().size()
+    weights, none = np.bincount(own, y), np.zeros(len(y), bool)
+    tried = [k for k in np.argsort(weights).tolist() if weights[k] > SEEN * weights.max() and stored.named(k)]
+    for rows in (own == k for k in tried[: TRIES // max(p.A.nnz, TRIES // 20)]):
+        kept = sp.csr_array(sp.diags_array(1.0 - rows) @ p.A)
+        kept.eliminate_zeros()
+        fewer = replace(p, A=kept, b=np.where(rows, inward(p.blocks, len(rows)), p.b))
+        answer = canonical.helped(fewer)
+        other = _excluded(fewer, answer.z) if answer.ray == "infeasible" else None
+        if other is not None:
+            p, none = fewer, none | rows
+            y = np.where(none, 0.0, other.pair().size())
+    return y
+
+
+def _with_weight(y: Array, name: Callable[[int], str]) -> str:
+    """What has more weight than an iteration leaves."""
     return _some(name(k) for k in np.argsort(-y, kind="stable").tolist() if y[k] > SEEN * y.max())
 
 

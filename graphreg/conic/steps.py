@@ -43,7 +43,7 @@ def near(system: System, start: Array, least: float = 1.0) -> Iterator[Reached]:
     steps, some = _Steps(system), False
 
     def found(shift: float, face: float = 0.0) -> list[Reached]:
-        zero = held(y, system.blocks, face * scale) if face else np.zeros(len(y), bool)
+        zero = held(y, system.blocks, face * scale, system.dual) if face else np.zeros(len(y), bool)
         at = settled(steps, np.where(zero, 0.0, y + shift * scale * e))
         try:
             return [] if at is None else [reach(system, proposal(system, at, zero))]
@@ -107,7 +107,7 @@ def polished(p: Programme, answer: Answer) -> Iterator[Answer]:
     y[len(y) - k :] = np.where(tight, z, 0.0)
     found = settled(steps, y)
     if found is not None:
-        yield Answer(found[:n], found[n + k :])
+        yield Answer(found[:n], found[n + k :], by=f"a corner near {answer.by}")
 
 
 class _Steps:
@@ -298,18 +298,15 @@ def factored(S: Sparse, off: Array) -> tuple[Factor | None, Solve, Array]:
     depend on others. What is proved is the shift less all that rounding may do, so that it must be some of that."""
     n, shift = S.shape[0], 8.0 * float(off.max()) + 1e-13
     while True:
-        try:
-            F = Solver(sp.csc_matrix(sp.triu(S - shift * sp.eye_array(n))), upper=True)
-        except RuntimeError:  # a pivot of exactly 0
+        factor, F = _factor(S, shift)
+        if factor is None:
             shift *= 1.0625
             continue
-        L, d, order = F.factors()
-        order, bad = np.asarray(order), np.zeros(n, bool)
-        bad[order] = ~(d > 0.0)
+        bad = np.zeros(n, bool)
+        bad[factor.order] = ~(factor.d > 0.0)
         if bad.any():
             return None, None, bad
-        factor = Factor(sp.csr_array(L + sp.eye_array(n)), d, shift, order)
-        lost = float((roundings(S[order][:, order], factor.L, d, shift) + off[order]).max())
+        lost = float((roundings(S[factor.order][:, factor.order], factor.L, factor.d, shift) + off[factor.order]).max())
         if 2 * lost < shift or shift > 1e-6:
             break
         shift = 4 * lost
@@ -339,12 +336,17 @@ def bent(P: Sparse) -> Factor | None:
 
 def factors(S: Sparse, off: Array, shifts: Iterable[float]) -> Iterator[tuple[Factor, float]]:
     """Factors of S less a shift, where it is positive definite, and the floors of its eigenvalues that they prove."""
-    eye = sp.eye_array(S.shape[0])
-    for shift in shifts:
-        try:
-            L, d, order = Solver(sp.csc_matrix(sp.triu(S - shift * eye)), upper=True).factors()
-        except RuntimeError:
-            continue
-        if (d > 0.0).all():
-            factor = Factor(sp.csr_array(L + eye), d, shift, np.asarray(order))
+    for factor, _ in (_factor(S, shift) for shift in shifts):
+        if factor is not None and (factor.d > 0.0).all():
             yield factor, floor(S, off, factor)
+
+
+def _factor(S: Sparse, shift: float) -> tuple[Factor | None, Any]:
+    """A factor of S less a shift, and what solves with that; None where a pivot is exactly 0."""
+    eye = sp.eye_array(S.shape[0])
+    try:
+        F = Solver(sp.csc_matrix(sp.triu(S - shift * eye)), upper=True)
+    except RuntimeError:
+        return None, None
+    L, d, order = F.factors()
+    return Factor(sp.csr_array(L + eye), d, shift, np.asarray(order)), F

@@ -348,7 +348,8 @@ Three = tuple[Array, Array, Array]
 
 def in_exponential(v: Three, off: Three, size: float, dual: bool) -> Array:
     """True where y log(z / y) >= x, y, z > 0 in the whole box; of the dual cone, where y - x (1 + log(z / -x)) >= 0,
-    x < 0 < z. Both are concave, falling in x resp. rising in y, and rising in z: two corners are enough."""
+    x < 0 < z. Both are concave, falling in x resp. rising in y, and rising in z: two corners are enough. Or in the
+    face of the limit, where y, resp. x, is exactly 0: there x <= 0, resp. y >= 0, and z >= 0."""
     del size
     (x, y, z), (rx, ry, rz) = v, off
     falls, rests, fall, rest = (y, x, ry, rx) if not dual else (-x, -y, rx, ry)  # p log(z / p) - rests, or + p
@@ -364,7 +365,7 @@ def in_exponential(v: Three, off: Three, size: float, dual: bool) -> Array:
             # corners are rounded, by EPS of themselves each: the ratio by 3, its log by as much
             error = p * (missing + 8 * EPS * (1.0 + np.abs(value))) + 4 * EPS * np.abs(top) + DUST
             ok &= good & (p * value - top >= error * MORE)
-    return ok
+    return ok | (falls == 0.0) & (fall == 0.0) & (top <= 0.0) & (last >= 0.0)
 
 
 def in_power(v: Three, off: Three, a: float, dual: bool) -> Array:

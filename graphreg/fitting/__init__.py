@@ -1,4 +1,6 @@
 """From a messy table and a graph to an answer: `fit`."""
 
 from .fit import Fit as Fit
+from .recipe import doubts as doubts
 from .recipe import fit as fit
+from .recipe import refuse_look_alikes as refuse_look_alikes

@@ -17,6 +17,7 @@ import graphreg as gr
 from ..base import tables
 from ..base.display import Html, Shown, facts, inside, title
 from ..base.escaping import visible
+from ..certificate import relative_in_words
 from ..errors import DataError
 from .reading import UsedRows
 
@@ -279,7 +280,7 @@ class Fit(Shown):
         size = f"{len(self.rows.frame):,} rows; a graph of {graph.n_nodes:,} nodes and {graph.n_edges:,} edges"
         held = [f"{name:18} {score:.4g} +- {error:.2g}" for name, score, error in scores.itertuples()]
         held += [f"{end:18} not known: leave strengths= out" for end in (ALL, EACH) if end not in scores.index]
-        gap = f"to a relative gap of {certificate.relative_gap:.1e}; {RESTS}"
+        gap = f"to a relative gap of {relative_in_words(certificate, 2)}; {RESTS}"
         certified = self.solution.status == "certified"
         return {
             "read": [size, *self.remarks],

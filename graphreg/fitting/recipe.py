@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import graphreg as gr
 
 from .. import checks
 from ..base.gate import allowing
-from ..base.messages import near
+from ..base.messages import did_you_mean, near
 from ..catalogue import named
 from ..errors import DataError, GraphError, TermError
 from .fit import Fit
@@ -27,7 +29,9 @@ BEYOND = 1.5  # times that strength: so far beyond that nodes agree to the last 
 RIDGE = 1e-3  # on slopes of standardised features: rows of a node may be fewer than columns
 COUNTS = 10  # a target of whole numbers that begins below is one of counts
 SPACES = 'ids="strip" takes such spaces off'
-CASE = "labels that differ in upper and lower case are to be written alike, in the table or in the graph"
+ALIKE = "labels that differ in case or in zeros are to be written alike, in the table or in the graph"
+WORD = 4  # letters: of shorter words one letter makes another
+DOUBTED, MOST = 20, 2000  # labels that are looked at, and those that they are compared with
 SCORES = {"SquaredLoss": "mse", "LogisticLoss": "log_loss", "MultinomialLoss": "log_loss", "PoissonLoss": "deviance"}
 
 
@@ -204,7 +208,7 @@ def _joined(rows: UsedRows, graph: gr.Graph, said: Sequence[str]) -> tuple[gr.Gr
     """The graph with the nodes of the table that it lacks; and what was said of it, with what is to be said of these,
     and of those without rows."""
     seen = dict.fromkeys(rows.frame[rows.node].tolist())
-    _refuse_look_alikes(seen, graph)
+    refuse_look_alikes(seen, graph.labels)
     lacking = [label for label in seen if label not in graph.index]
     if len(lacking) == len(seen):
         first = next(iter(seen))
@@ -214,40 +218,70 @@ def _joined(rows: UsedRows, graph: gr.Graph, said: Sequence[str]) -> tuple[gr.Gr
         raise GraphError(f"no node of the table is in the graph: their labels are {kinds}; {remedy}")
     if not graph.n_edges:
         raise GraphError("the graph has no edges, so that nothing ties its nodes to each other; add edges")
-    remarks = [*said]
+    remarks, empty = [*said], [label for label in graph.labels if label not in seen]
     if lacking:
         s = "s" * (len(lacking) > 1)
         few = listed([repr(label) for label in lacking])
         remarks.append(f"{len(lacking):,} node{s} of the table not in the graph, fitted alone: {few}")
         graph = gr.Graph((*graph.labels, *lacking), graph.tail, graph.head, graph.weight)
-    if empty := [repr(label) for label in graph.labels if label not in seen]:
+    if empty:
         none = f"{len(empty):,} of {len(graph.labels):,} nodes have no rows, and follow their neighbours"
-        remarks.append(f"{none}: {listed(empty)}")
+        remarks.append(f"{none}: {listed([repr(label) for label in empty])}")
+        remarks += [f"no rows at {label!r}{hint}" for label, hint in doubts(empty, lacking, seen)]
     return graph, remarks
 
 
-def _refuse_look_alikes(seen: Iterable[Hashable], graph: gr.Graph) -> None:
-    """`GraphError` where only spaces at the ends, or upper and lower case, keep labels from being one. Where the graph
-    has all of them by itself they are meant, unless it is for spaces and some have no rows."""
-    groups, rows = defaultdict[str, list[str]](list), set(seen)
-    for label in dict.fromkeys((*graph.labels, *seen)):
+def refuse_look_alikes(rows: Iterable[Hashable], nodes: Collection[Hashable], spaces: str = SPACES) -> None:
+    """`GraphError` where only spaces at the ends, upper and lower case, or zeros in front, which spreadsheets take off,
+    keep labels of rows and of a graph from being one. Where the graph has all of them by itself they are meant, if it
+    is for case, or all have rows."""
+    groups, seen = defaultdict[str, list[str]](list), set(rows)
+    for label in dict.fromkeys((*nodes, *rows)):
         if isinstance(label, str):
-            groups[label.strip().casefold()].append(label)
+            groups[_plain(label)].append(label)
     found, remedies = list[str](), set[str]()
     for group in (group for group in groups.values() if len(group) > 1):
         bare = {label.strip() for label in group}
-        if group[-1] in graph.index and (len(bare) == len(group) or rows.issuperset(group)):
+        of_case = len(bare) == len(group) and len({label.casefold() for label in bare}) == 1
+        if group[-1] in nodes and (of_case or seen.issuperset(group)):
             continue
-        known, new = [x for x in group if x in graph.index], [x for x in group if x not in graph.index]
+        known, new = [x for x in group if x in nodes], [x for x in group if x not in nodes]
         sides = ((new, "the table"), (known, "the graph"))
         found.append(" beside ".join(f"{' and '.join(map(repr, side))} of {name}" for side, name in sides if side))
-        remedies |= {SPACES} if len(bare) < len(group) else set()
-        remedies |= {CASE} if len(bare) > 1 else set()
+        remedies |= {spaces} if len(bare) < len(group) else set()
+        remedies |= {ALIKE} if len(bare) > 1 else set()
     if found:
         raise GraphError(
-            "labels differ by spaces at their ends, or by upper and lower case, only: "
+            "labels differ by spaces at their ends, by upper and lower case, or by zeros in front, only: "
             f"{listed(found)}; {', and '.join(sorted(remedies))}"
         )
+
+
+def _plain(label: str) -> str:
+    return re.sub(r"(?<![\d.,])0+(?=\d)", "", label.strip().casefold())  # no zero of decimals, as in 1.05
+
+
+def doubts(named: Iterable[Hashable], alone: Collection[Hashable], others: Iterable[Hashable]) -> list[tuple[Any, str]]:
+    """Those of some labels that are probably misspelt, each with a hint: of one of those that are alone, or by one slip
+    in a word of another one; numbers in labels are meant."""
+    found, known = list[tuple[Any, str]](), list(islice(others, MOST))
+    for label in islice(dict.fromkeys(named), DOUBTED):
+        near = next((other for other in known if _slipped(label, other)), None)
+        if hint := did_you_mean(label, alone, numbers=False) or (f"; did you mean {near!r}?" if near else ""):
+            found.append((label, hint))
+    return found
+
+
+def _slipped(label: object, other: object) -> bool:
+    """True where two texts differ by a letter, or by its place, in one word of at least `WORD` letters."""
+    if not (isinstance(label, str) and isinstance(other, str)) or abs(len(label) - len(other)) > 1:
+        return False
+    words = [re.findall(r"[^\W\d_]+|\d+", each.casefold()) for each in (label, other)]
+    apart = [pair for pair in zip(*words, strict=False) if pair[0] != pair[1]]
+    if len(words[0]) != len(words[1]) or len(apart) != 1 or len(max(apart[0], key=len)) < WORD:
+        return False
+    one, two = ({word, *(word[:k] + word[k + 1 :] for k in range(len(word)))} for word in apart[0])
+    return not apart[0][0].isdigit() and not one.isdisjoint(two)
 
 
 def _family(rows: UsedRows, asked: Any) -> tuple[UsedRows, Family]:

@@ -3,7 +3,6 @@ whose squares or exponentials leave the range of floats."""
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.messages import closest, look_alike, users_line
+from ..base.messages import did_you_mean, users_line
 from ..errors import DataError, TermError
 from ..inputs import Standardised, all_of, index_of, names_of, places_of
 from ..terms import (
@@ -121,7 +120,7 @@ def _space(model: Model, losses: Sequence[AbstractLoss], coordinates: tuple[Coor
             label = loss.data.labels[int(np.argmax(unknown))]
             raise DataError(
                 f"the data have samples at {label!r}, which is not a node of the model's graphs or "
-                f"hierarchies{look_alike(label, index)}; add the node, or drop its samples"
+                f"hierarchies{did_you_mean(label, index)}; add the node, or drop its samples"
             )
     intercept = any(loss.data.intercept for loss in losses)
     penalised = [j for j, name in enumerate(coordinates) if not (intercept and feature_of(name) == "intercept")]
@@ -151,13 +150,9 @@ def _units(losses: Sequence[AbstractLoss]) -> Standardised | None:
 
 
 def _doubt(named: Sequence[Hashable], known: Mapping[Hashable, None], what: str) -> str:
-    """A warning of the first label of some that looks like one of the others; numbers in labels are meant."""
+    """A warning of the first label of some that looks like one of the others."""
     for label in islice(dict.fromkeys(named), DOUBTED):
-        if label in known:
-            continue
-        near = closest(label, known)
-        letters = {re.sub(r"[\W\d_]+", "", str(each).lower()) for each in (label, near)}
-        if hint := look_alike(label, known) or (f"; did you mean {near!r}?" if near and len(letters) > 1 else ""):
+        if label not in known and (hint := did_you_mean(label, known, numbers=False)):
             said = f"the node {label!r} is {what}{hint}"
             warnings.warn(said, UserWarning, stacklevel=users_line())
             return said

@@ -22,12 +22,13 @@ from ..network import Ledger
 from ..terms import Array
 from .given import form_given
 from .hypotheses import linear, position, written
-from .local import local_fits
+from .local import local_fits, of_losses
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SINGULAR = 1e-11  # smallest over largest eigenvalue, in units in which the diagonal is 1
+DECIDED = 1e-6  # share of the data in the curvature that decides a coefficient, below which it is rounding
 INDEFINITE = 1e-8  # so far below 0 an eigenvalue, in the same units, is no rounding
 POINTS = 200  # of an ellipse
 LEVEL = checks.inside("(0, 1)", "a number between 0 and 1, for instance 0.95")
@@ -209,6 +210,17 @@ class LocalRegions(dict[Hashable, ConfidenceRegion], Suggesting):
     def __missing__(self, label: Hashable) -> ConfidenceRegion:
         raise KeyError(f"no region at {label!r}: it is no node with data{did_you_mean(label, self)}")
 
+    def table(self, level: float = 0.95) -> Table:
+        """The intervals of all nodes below each other, by node and coefficient, see `ConfidenceRegion.intervals`."""
+        if not self:
+            raise DataError("there are no estimates: no node has data")
+        each = {(label, name): row for label, x in self.items() for name, row in x.intervals(level).iterrows()}
+        index = pd.MultiIndex.from_tuples(each, names=["node", "coefficient"])
+        frame = pd.DataFrame(list(each.values()), index=index)
+        independent = "the samples of each node are independent; normality as their numbers grow"
+        title = f"each node's own estimates: {100 * level:g}% intervals, each by itself"
+        return Table.of(frame, title, (independent, *next(iter(self.values())).assumed[1:]))
+
     def __repr__(self) -> str:
         first = next(iter(self), None)
         return f"<regions of {len(self)} nodes: print(regions[{first!r}]), ...>"
@@ -217,7 +229,8 @@ class LocalRegions(dict[Hashable, ConfidenceRegion], Suggesting):
 @in_time
 def local_regions(problem: Any, covariance: str = "HC3", *, seconds: float | None = None) -> LocalRegions:
     """The standard errors, confidence intervals and region of each node's own estimate, from its data alone, by label,
-    in the units of the columns where features were standardised; see `local_fits`.
+    in the units of the columns where features were standardised; see `local_fits`. Coefficients that node penalties
+    alone decide, as of a column that is the same in all rows of a node, are left out there, and said so.
 
     Parameters
     ----------
@@ -244,6 +257,7 @@ def local_regions(problem: Any, covariance: str = "HC3", *, seconds: float | Non
     index, coef = names_of(form), form.space.in_units(fits.coef)
     V = form.space.covariance_in_units(fits.covariance(covariance))
     ridge = bool(fits.form.edges)
+    share = np.einsum("nij,nji->ni", fits.inverse, of_losses(fits.form, np.nan_to_num(fits.coef)))  # of the data
     out = LocalRegions()
     for i in np.flatnonzero(fits.fitted):
         label, m = form.labels[i], int(fits.counts[i])
@@ -255,8 +269,13 @@ def local_regions(problem: Any, covariance: str = "HC3", *, seconds: float | Non
             *(("of the penalised coefficients: the bias of the node penalties is not counted",) if ridge else ()),
             fits.worth,
         )
-        estimate = pd.Series(coef[i], index=index)
-        out[label] = ConfidenceRegion(estimate, V[i], f"node {label!r}, its own estimate", assumed)
+        told = share[i] > DECIDED
+        none = [f"{', '.join(map(str, index[~told]))} left out: the node penalties alone decide them"] * (
+            not told.all()
+        )
+        estimate, own = pd.Series(coef[i][told], index=index[told]), V[i][np.ix_(told, told)]
+        if told.any():
+            out[label] = ConfidenceRegion(estimate, own, f"node {label!r}, its own estimate", (*assumed, *none))
     return out
 
 

@@ -91,13 +91,19 @@ def find(kind: str, name: str, place: Place, folders: Sequence[Path] | None) -> 
         return _own(kind, name, place, folders)
     known = declared(BASES[kind])
     if name not in known:
-        place.refuse(f"there is no {kind} {name!r}; {near(name, list(known))} (your own is 'module:Class')")
+        stem, _, rest = name.removesuffix(".py").partition(".")
+        file = any((folder / f"{stem}.py").is_file() for folder in folders or ())
+        own = f"of {stem}.py write '{stem}:{rest or 'Class'}'" if file else "your own is 'module:Class'"
+        place.refuse(f"there is no {kind} {name!r}; {near(name, list(known))} ({own})")
     return known[name]
 
 
 def imported(name: str, place: Place, folders: Sequence[Path], fits: Callable[[Any], bool]) -> Any:
     """The object that ``module:name`` names; where there is none, those that ``fits`` might have been meant."""
     module, _, attribute = name.partition(":")
+    module = module.removesuffix(".py")
+    if Path(module).name != module:
+        place.refuse(f"{module!r} is a path: write '{Path(module).name}:{attribute}', where that module is found")
     with _importable(folders):
         try:
             holder: Any = importlib.import_module(module)

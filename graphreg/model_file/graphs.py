@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -9,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.gate import too_much
-from ..base.messages import near
+from ..base.messages import near, users_line
 from ..errors import DataError
+from ..fitting import doubts, refuse_look_alikes
 from ..inputs import Graph
 from .schema import FileTable, GraphKeys, Place, one_source
 from .tables import SITE, Folders, check_columns, label_list
@@ -50,6 +52,12 @@ def _from_file(source: str, keys: GraphKeys, place: Place, folders: Folders, lab
             f"have {', '.join(map(repr, labels[:3]))}; labels are compared as text, to the letter",
             DataError,
         )
+    if SITE not in file:
+        refuse_look_alikes(labels, dict.fromkeys(named), "take such spaces off in the files")
+        joined = set(named)
+        alone = [label for label in labels if label not in joined]
+        for label, hint in doubts([label for label in named if label not in known], alone, labels):
+            warnings.warn(f"{file}: no data at {label!r}{hint}", UserWarning, stacklevel=users_line())
     if keys.nodes == "data":
         edges, named = [edge for edge in edges if edge[0] in known and edge[1] in known], []
     return Graph.from_edges(edges, nodes=dict.fromkeys([*labels, *named]))

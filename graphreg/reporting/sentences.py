@@ -6,6 +6,7 @@ import html
 import math
 
 from ..base.messages import count
+from ..certificate import relative_in_words
 from ..form import Form, notation
 from ..form.notation import Written
 from ..mathml import to_mathml, to_sentence
@@ -49,7 +50,7 @@ def certificate(solution: Solution) -> list[str]:
         return [*said, bounds(solution)]
     said.append(
         f"The objective here is {own.primal:.10g}, and no point of this problem has one below {own.dual:.10g}: "
-        f"{bounds(solution)}. The gap is {own.gap:.3g}, relative {own.relative_gap:.3g}; rounding is counted in."
+        f"{bounds(solution)}. The gap is {own.gap:.3g}, relative {relative_in_words(own)}; rounding is counted in."
     )
     if math.isfinite(own.distance):
         said.append(f"All coefficients together are at most {own.distance:.3g} from the optimal ones (Euclidean).")

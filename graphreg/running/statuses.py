@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..base.gate import LESS
-from ..certificate import Certificate
+from ..certificate import Certificate, relative_in_words
 from ..form import Form
 from ..terms import feature_of
 from .budget import Outcome
@@ -187,7 +187,7 @@ def in_other_units(form: Form) -> str:
 
 
 def gap_of(certificate: Certificate) -> str:
-    return f"relative gap of {certificate.relative_gap:.2g}"
+    return f"relative gap of {relative_in_words(certificate, 2)}"
 
 
 def _reached(certificate: Certificate) -> str:

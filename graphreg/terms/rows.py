@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..base.display import Brief
-from ..base.messages import count, did_you_mean, missing_entries, shown, unknown_labels
+from ..base.messages import PRODUCT, count, did_you_mean, missing_entries, shown, unknown_labels
 from ..checks import is_number, is_whole, numbers, sequence
 from ..errors import GraphError, TermError
 from ..inputs import Graph, Labels, as_labels, difference_matrix, is_networkx
@@ -152,8 +152,13 @@ class AbstractRows(Brief, ABC):
     def __neg__(self) -> AbstractRows:
         return Times(self, -1.0)
 
+    def _by(self, factor: Any) -> Any:
+        if isinstance(factor, AbstractRows):
+            raise TermError(f"({self.text()}) ({factor.text()}) {PRODUCT}")
+        return factor
+
     def __mul__(self, factor: Any) -> AbstractRows:
-        if not is_number(factor):
+        if not is_number(self._by(factor)):
             raise TermError(f"rows are scaled by a number, got {shown(factor)}; for a number per row use .weighted")
         return Times(self, float(factor))
 
@@ -183,7 +188,7 @@ class AbstractRows(Brief, ABC):
         raise AttributeError(f"rows have no attribute {name!r}{hint}")
 
     def __matmul__(self, B: Any) -> AbstractRows:
-        return Within(self, _matrix(B, "B in rows @ B"))
+        return Within(self, _matrix(self._by(B), "B in rows @ B"))
 
     def __rmatmul__(self, A: Any) -> AbstractRows:
         return Mixed(self, _matrix(A, "A in A @ rows"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import cvxpy as cp
 import networkx as nx
@@ -12,6 +13,7 @@ import scipy.sparse as sp
 from factories import thinned
 
 import graphreg as gr
+from graphreg.certificate import held_rows
 from graphreg.certificate.edges import holding
 from graphreg.certificate.edges.dual_region import Region, of_edges
 from graphreg.certificate.edges.fusion import fused, separate
@@ -302,6 +304,19 @@ def test_knots_are_the_rows_that_do_not_hold():
     assert found.counts == {"held": 28 - len(knots), "not held": len(knots), "undecided": 0}
     assert f"{28 - len(knots)} of 28 held; not held: (" in str(found)
     assert repr(found) == f"<HeldRows: {28 - len(knots)} held, {len(knots)} not held, 0 undecided>"
+
+
+def test_coefficients_of_a_node_and_advice_that_can_help_are_printed():
+    X, y = np.eye(2), np.array([3.0, 0.1])
+    data = gr.NodeData.from_dict({"a": (X, y), "b": (X, y[::-1])})
+    problem = gr.Problem(gr.SquaredLoss(data, scale="sum") + 0.1 * gr.NodePenalty(gr.L1()))  # the flow is the capacity
+    solution = problem.solve(gr.Exact(), gap=1e-9)
+    w = np.where(np.abs(solution.certificate.w) < 1e-3, 0.0, solution.certificate.w)
+    at_zero, away = (held_rows(replace(solution.certificate, w=w + off)) for off in (0.0, 1e-12))
+    assert "0 of 4 held; not held: a (x0), b (x1); undecided: b (x0), a (x1)\n" in str(at_zero)
+    assert str(at_zero).endswith("\nundecided: a smaller gap= may decide more")  # of what is 0 here nothing is tried
+    assert str(away).endswith("; prove=True tries those with another value here: 2")
+    assert str(solution.held(prove=True)).endswith("\nundecided: a smaller gap= may decide more")
 
 
 # ---- refusals --------------------------------------------------------------------------------------------------------

@@ -125,7 +125,8 @@ def test_check_penalty(tmp_path, model, monkeypatch):
     done = run("check", "penalty", "HuberNorm", "-o", "delta=2.5", "-k", "2")
     assert done.exit_code == 0
     assert done.stdout.startswith("HuberNorm: every law holds")
-    assert run("check", "penalty", "penalties:ElasticNet", "-o", "ridge=0.5").exit_code == 0
+    for name in ("penalties:ElasticNet", "penalties.py:ElasticNet", "penalties:ElasticNet(ridge=0.7)"):
+        assert run("check", "penalty", name, "-o", "ridge=0.5").exit_code == 0
     wrong = run("check", "penalty", "penalties:Wrong")
     assert wrong.exit_code == 6
     assert "FAIL  fenchel young everywhere" in wrong.stdout
@@ -136,10 +137,25 @@ def test_check_penalty(tmp_path, model, monkeypatch):
     ("arguments", "message"),
     [
         (("penalty", "L3"), "Error: L3: there is no penalty 'L3'"),
-        (("penalty", "HuberNorm", "-o", "dleta=2"), "Error: --option has no key 'dleta'; did you mean 'delta'?"),
+        (
+            ("penalty", "HuberNorm", "-o", "dleta=2"),
+            "Error: --option NAME=VALUE has no key 'dleta'; did you mean",
+        ),
         (("penalty", "HuberNorm", "-o", "delta"), "Error: --option: 'delta' is not of the form NAME=VALUE"),
-        (("penalty", "HuberNorm", "-o", "delta=wide"), "Error: --option: delta: this must be a number, got 'wide'"),
+        (
+            ("penalty", "HuberNorm", "-o", "delta=wide"),
+            "Error: --option NAME=VALUE: delta: this must be a number",
+        ),
         (("penalty", "nowhere:X"), "Error: nowhere:X: there is no module 'nowhere'"),
+        (
+            ("penalty", "a/mine.py:X"),
+            "Error: a/mine.py:X: 'a/mine' is a path: write 'mine:X', where",
+        ),
+        (
+            ("mine:X",),
+            "Error: say which of the two mine:X is: graphreg check penalty mine:X or",
+        ),
+        (("loss", "HuberLoss(1)"), "Error: NAME: in 'HuberLoss(1)' an option has no name; write NAME(option=value"),
         (("loss", "L2"), "Error: L2: there is no loss 'L2'"),
     ],
 )
@@ -147,6 +163,13 @@ def test_check_refuses(arguments, message):
     done = run("check", *arguments)
     assert done.exit_code == 2
     assert done.stderr.startswith(message)
+
+
+def test_what_to_write_for_a_class_of_a_file_is_said(tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text("x = 1")
+    monkeypatch.chdir(tmp_path)
+    for name, meant in {"mine": "mine:Class", "mine.py": "mine:Class", "mine.Own": "mine:Own"}.items():
+        assert run("check", "penalty", name).stderr.endswith(f"(of mine.py write '{meant}')\n")
 
 
 @pytest.mark.parametrize("name", sorted(declared(families.BASES["loss"], users=False)))

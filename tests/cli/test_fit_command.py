@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -100,3 +102,25 @@ def test_ctrl_c_ends_it_in_one_line(folder, monkeypatch):
     monkeypatch.setattr(gr, "cross_validate", interrupted)
     done = run("fit", "visits.csv", "edges.csv", *ASKED, "--missing", "drop")
     assert (done.exit_code, done.output.strip()) == (130, "Interrupted.")
+
+
+def test_standard_errors_and_intervals_are_written_and_shown(folder):
+    asked = ("fit", "visits.csv", "edges.csv", *ASKED, "--missing", "drop")
+    done = run(*asked, "--intervals", "intervals.csv", "--html", "fit.html", "--json")
+    assert done.exit_code == 0, done.output
+    found = gr.fit("visits.csv", "edges.csv", target="visits", node="clinic", folds=2, missing="drop")
+    table = gr.inference.local_regions(found).table()
+    written = pd.read_csv("intervals.csv", index_col=["node", "coefficient"])
+    pd.testing.assert_frame_equal(written, pd.DataFrame(table), rtol=1e-9)
+    assert json.loads(done.stdout)["intervals"][0]["coefficient"] == "intercept"
+    assert "std_error" in (folder / "fit.html").read_text()
+    assert "exists; name another file" in run(*asked, "--intervals", "intervals.csv").output
+    plain = run(*asked, "--intervals", "intervals.csv", "--force")
+    assert "each node's own estimates: 95% intervals" in plain.stdout
+    pd.concat([pd.read_csv("visits.csv"), pd.DataFrame({"clinic": ["St. F"], "age": [60], "visits": [9.0]})]).to_csv(
+        "visits.csv", index=False
+    )
+    lonely = run(*asked, "--intervals", "few.csv")
+    assert lonely.exit_code == 0  # the answer is there
+    assert "no intervals: " in lonely.stderr
+    assert "'St. F'" in lonely.stderr

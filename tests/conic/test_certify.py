@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from itertools import permutations
+
 import cvxpy as cp
 import numpy as np
 import pytest
 
 import graphreg as gr
+from graphreg.conic import canonical
+from graphreg.conic.canonical import Answer
+from graphreg.datasets import random_problem
 from graphreg.errors import ConvexityError, ModelError, SolverError
 from graphreg.verify import check
 
@@ -23,6 +30,7 @@ def settled(problem, **options):
     found = gr.certify(problem, **options)
     assert found.status == "certified", str(found)
     assert found.holds(1e-6), str(found)
+    assert not found.message, str(found)
     assert found.lower <= found.upper
     return found
 
@@ -167,6 +175,45 @@ def test_what_excludes_each_other_and_what_falls_is_named():
     assert "falls without end along `y`" in falls.message
 
 
+def test_no_more_constraints_are_named_than_contradict_each_other():
+    x, y = cp.Variable(8, name="x"), cp.Variable(name="y")
+    needed = [(cp.sum(x) == 1).set_label("budget"), (x <= 0.1).set_label("cap")]
+    others = [x >= 0, y <= 3, y >= 0, cp.norm(x) <= 5, cp.sum(x[:4]) >= 0.45, x[0] + x[1] >= 0.25]
+    found = gr.certify(cp.Problem(cp.Minimize(y), [*others, *needed]))
+    assert found.message in [
+        f"no point meets `{a}`, `{b}` together: relax one" for a, b in permutations(("budget", "cap"))
+    ]
+    nothing = gr.certify(cp.Problem(cp.Minimize(y), [(0 * y >= 1).set_label("never"), y >= 0]))
+    assert nothing.message == "no point meets `never` together: relax one"
+
+
+def test_an_objective_that_falls_beside_an_exponential():
+    x = cp.Variable(2, name="x")
+    found = gr.certify(cp.Problem(cp.Minimize(x[0] + x[1]), [cp.exp(x[0]) <= 2]))
+    assert (found.status, found.upper) == ("unbounded", -np.inf)
+
+
+@pytest.mark.parametrize("ray", ["infeasible", "unbounded", "none"])
+def test_an_answer_that_proves_nothing_is_told(ray, monkeypatch):
+    x = cp.Variable(2, name="x")
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x)), [x >= 1])
+    problem.solve(solver="CLARABEL")
+    wrong = Answer(np.ones(2), np.ones(canonical.canonical(problem).programme.b.shape), ray)
+    monkeypatch.setattr(canonical, "helped", lambda *_, **__: wrong)
+    found = gr.certify(problem)
+    assert found.status == "refused"
+    said = "no solver has an answer" if ray == "none" else f"a solver says {ray}, and near what it says no proof of"
+    assert found.message.startswith(said)
+
+
+def test_a_solver_that_does_not_get_on_is_asked_for_shorter_steps():
+    """The counts of a Poisson loss are large, and Clarabel gives up far from the optimum."""
+    drawn = random_problem(144)
+    found = drawn.problem.compile().certify()
+    assert found.status == "certified"
+    assert found.relative_gap < 1e-4
+
+
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 def test_one_side_and_what_is_in_the_way():
     x = cp.Variable(2, name="x")
@@ -230,3 +277,36 @@ ROUGH = {  # answers of solvers are good to a few digits
 @pytest.mark.parametrize("name", ROUGH)
 def test_gaps_where_the_sizes_of_numbers_differ(name):
     settled(ROUGH[name])
+
+
+def test_whose_answers_the_bounds_rest_on_and_what_the_gap_is_relative_to_are_printed():
+    x = cp.Variable(3, name="x")
+    problem = lasso(x)
+    text = str(settled(problem, solver="SCS", eps_abs=1e-9, eps_rel=1e-9))
+    assert "proved at points near the answer of SCS" in text
+    assert " of 1)" not in text
+    with pytest.warns(UserWarning, match="inaccurate"):
+        assert "near an answer of Clarabel" in str(settled(lasso(x), solver="SCS", max_iters=3))
+    assert "near a second solve, by Clarabel" in str(settled(problem))
+    small = settled(cp.Problem(cp.Minimize(cp.sum_squares(A @ x - A @ [1, 2, 3]) + 1e-2 * cp.norm1(x))))
+    assert "of 1)" in str(small)
+    two = replace(small, by={"primal": "an answer of A", "dual": "that of B"})
+    assert "near an answer of A (upper bound), and that of B (lower bound)" in str(two)
+    assert "near an answer of A (lower bound), and that of B (upper bound)" in str(replace(two, sign=-1.0))
+
+
+@pytest.mark.parametrize(
+    ("objective", "constraints", "said"),
+    [
+        (X[0] * X[1], [], "x[0] * x[1] is a product of unknowns, which is not convex; give one as a number"),
+        (-cp.square(X[0]), [], "` is not convex"),
+        (X[0], [cp.sqrt(X[0]) <= 1.0], "<= 1.0` is not convex"),
+    ],
+)
+def test_what_is_not_convex_is_named(objective, constraints, said):
+    with pytest.raises(ConvexityError, match=re.escape(said)):
+        gr.certify(cp.Problem(cp.Minimize(objective), constraints))
+
+
+def test_a_linear_objective_without_constraints_is_unbounded():
+    assert gr.certify(cp.Problem(cp.Minimize(cp.sum(cp.Variable(3))))).status == "unbounded"

@@ -355,6 +355,8 @@ def test_curvatures():
     assert -1.0011 < found <= -1.0
     assert refused(verify.curvature, sp.csr_array([[1.0, 0.5], [0.4, 1.0]]), factor_of(np.eye(2), [1, 1], 0.0))
     assert refused(verify.curvature, sp.csr_array(S), None)
+    ones = sp.csr_array(np.ones((2, 2)))  # singular, which no factor shows
+    assert verify.curvature(ones, factor_of(np.linalg.cholesky(ones.toarray() + np.eye(2)), [1, 1], -1.0)) == 0.0
 
 
 def test_products_of_a_core():
@@ -390,6 +392,18 @@ def test_lines():
         (np.nan, 0.0, 0.0, False),
     ):
         assert verify.inside(block, reached([high], low, radius), False) is holds
+
+
+def test_all_lines_are_inside():
+    block = Block("nonneg", slice(0, 2))
+    for v, radius, holds in (((1.0, 1.0), 0.5, True), ((1.0, -1.0), 0.5, False), ((1.0, 0.25), 0.5, False)):
+        assert verify.inside(block, reached(v, radius=radius), False) is holds
+        assert verify.inside(block, reached(v[::-1], radius=radius), False) is holds
+
+
+def test_the_longest_row():
+    assert verify.longest(sp.csr_array([[1.0, 1.0, 1.0], [0.0, 1.0, 0.0]])) == 3
+    assert verify.longest(sp.csr_array((0, 3))) == 0
 
 
 def test_second_order_cones():
@@ -515,10 +529,15 @@ def test_exponential_cones(dual):
         v = np.array([at - far, p, z]) if not dual else np.array([-p, at + far, z])
         assert verify.in_exponential(tuple(v[:, None]), tuple(off[:, None]), 0.0, dual)[0]
     assert min(seen.values()) > 100
-    out = {False: [(-1, 0, 1), (-1, 1, 0), (-1, -1, 1), (-1, 1, -1), (1, 1, 1), (0, 1, 1)]}
+    out = {False: [(-1, 1, 0), (-1, -1, 1), (-1, 1, -1), (1, 1, 1), (0, 1, 1), (1, 0, 1), (-1, 0, -1)]}
     out[True] = [(1, 1, 1), (-1, 0, -1), (-1, -2, 1), (-1, 0, 0), (0, -1, 1), (0, 1, -1)]
-    for v in out[dual]:
-        assert not verify.inside(Block("exp", slice(0, 3)), reached(v), dual)
+    face = {False: [(-1, 0, 1), (0, 0, 1), (-1, 0, 0)], True: [(0, 1, 1), (0, 0, 1), (0, 1, 0)]}
+    for some, holds in ((out, False), (face, True)):
+        for v in some[dual]:
+            assert verify.inside(Block("exp", slice(0, 3)), reached(v), dual) is holds
+            assert is_inside("exp", v, dual) or not holds
+    away = [0.0, 1e-20, 0.0] if not dual else [1e-20, 0.0, 0.0]  # a face has no thickness
+    assert not verify.inside(Block("exp", slice(0, 3)), reached(face[dual][0], radius=np.array(away)), dual)
     both = [-2.0, 1.0, 1.0, 5.0, 1.0, 1.0]
     assert not verify.inside(Block("exp", slice(0, 6)), reached(both), dual)
     assert verify.inside(Block("exp", slice(0, 6)), reached(both[:3] * 2), dual)
@@ -639,6 +658,11 @@ def test_sums_of_bounds():
         assert number(verify._below(pair, second, 0.0)) <= number(high) + number(second)
         assert verify._below(pair, second, 0.5) <= high + second - 0.5
         assert verify._below(pair, second, 0.0) >= high + second - 1e-15
+
+
+def test_a_product_with_a_radius_does_not_vanish():
+    found = verify.linear(np.array([1e-200]), Pair(np.zeros(1), np.zeros(1), np.array([1e-200])))
+    assert found.error[0] > 0.0
 
 
 def test_contradictions_and_descents():

@@ -10,6 +10,7 @@ import pytest
 
 import graphreg as gr
 from graphreg.errors import DataError, GraphError, ModelError
+from graphreg.fitting import refuse_look_alikes
 
 HOW = {"target": "y", "node": "region", "folds": 2, "strengths": [1.0]}
 
@@ -169,6 +170,25 @@ def test_labels_that_differ_by_spaces_only_are_refused_and_taken_on_demand(tmp_p
     np.testing.assert_array_equal(found.predict(rows), plain.predict(labelled()))
     with pytest.raises(GraphError, match="'Region B ' of the table"):
         gr.fit(rows, edges, ids="text", **HOW)
+
+
+def test_zeros_in_front_that_a_spreadsheet_took_off_are_named():
+    rows = pd.DataFrame({"fips": np.repeat(["1001", "1003", "10001"], 6), "y": np.arange(18.0) % 5})
+    with pytest.raises(GraphError, match=r"zeros in front, only: '1001' of the table beside '01001' of the graph"):
+        gr.fit(rows, chain("01001", "1003", "10001"), target="y", node="fips")
+    refuse_look_alikes(["1.05", "1.5", "km10"], {"1.05": 0, "km1": 1})  # decimals, and other numbers, are meant
+    with pytest.raises(GraphError, match="'km4' and 'km04' of the graph"):
+        refuse_look_alikes(["km4"], ["km4", "km04"])
+
+
+def test_nodes_that_are_probably_misspelt_are_named():
+    rows = pd.DataFrame({"town": np.repeat(["Ulm", "Bonn", "Essen", "Ward 1"], 6), "y": np.arange(24.0) / 3})
+    found = gr.fit(rows, chain("Ulm", "Bnon", "Bonn", "Esssen", "Ward 1", "Ward 2"), target="y", node="town", folds=3)
+    hints = [x for x in found.remarks if x.startswith("no rows at")]
+    assert hints == [
+        "no rows at 'Bnon'; did you mean 'Bonn'?",  # which has edges as well
+        "no rows at 'Esssen'; did you mean 'Essen'?",
+    ]
 
 
 def test_the_graph_is_stripped_too_and_edges_that_become_one_are_as_repeated_says():

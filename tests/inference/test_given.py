@@ -182,3 +182,22 @@ def test_columns_that_nearly_agree_beside_a_small_ridge_have_no_negative_varianc
     problem = gr.Problem(gr.SquaredLoss(data, scale="sum") + 1e-3 * gr.NodePenalty(gr.SquaredL2()))
     for region in inference.local_regions(problem).values():
         assert (region.std_error > 0).all()
+
+
+def test_intervals_of_all_nodes_leave_out_what_penalties_decide_there():
+    """A feature that is the same in all rows of a node has no standard error, least of all one of 0."""
+    rng = np.random.default_rng(5)
+    rows = pd.DataFrame({"site": np.repeat(list("abc"), 12), "x": rng.normal(size=36)})
+    rows["soil"] = np.where(rows["site"] == "a", "clay", np.where(rng.random(36) < 0.5, "clay", "loam"))
+    rows["y"] = rows["x"] + rng.normal(size=36)
+    fit = gr.fit(rows, [("a", "b"), ("b", "c")], target="y", node="site", folds=2, strengths=[0.1])
+    regions = inference.local_regions(fit)
+    table = regions.table(0.9)
+    assert table.index.tolist() == [
+        *(("a", name) for name in ("intercept", "x")),
+        *((node, name) for node in "bc" for name in ("intercept", "x", "soil[loam]")),
+    ]
+    assert regions["a"].assumed[-1] == "soil[loam] left out: the node penalties alone decide them"
+    np.testing.assert_array_equal(table.loc["b"].to_numpy(), regions["b"].intervals(0.9).to_numpy())
+    assert "samples of each node" in str(table)
+    assert "12 samples" not in str(table)

@@ -12,7 +12,7 @@ import pytest
 from model_files import BASE, FULL, changed, read, tables
 
 import graphreg as gr
-from graphreg.errors import ModelFileError
+from graphreg.errors import GraphError, ModelFileError
 from graphreg.model_file import families
 from graphreg.model_file.schema import Place
 
@@ -290,6 +290,16 @@ def test_labels_that_no_edge_has_are_named(tmp_path, frame):
     assert str(model).splitlines()[-1] == "nodes with data and without edges: 1 (06)"
     whole = read(tmp_path, {**BASE, "graph": {"family": "cycle"}})
     assert "without edges" not in str(whole)
+
+
+@pytest.mark.parametrize(("ends", "said"), [(("06", "Bonn"), "'Bon'; did you mean 'Bonn'"), (("6", "07"), "zeros")])
+def test_labels_of_edges_that_are_probably_those_of_data_are_named(tmp_path, frame, ends, said):
+    frame["site"] = frame["site"].replace("01", "Bonn")
+    frame.to_csv(tmp_path / "visits.csv", index=False)
+    edges = pd.DataFrame([("Bon", "02"), ("02", "03"), ends], columns=["a", "b"])
+    edges.to_csv(tmp_path / "roads.csv", index=False)
+    with pytest.raises(GraphError, match=said) if said == "zeros" else pytest.warns(UserWarning, match=said):
+        read(tmp_path, BASE)
 
 
 # ---- rows ------------------------------------------------------------------------------------------------------------

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...base.display import Html, Shown, details, sentence, title
+from ...base.escaping import visible
 from ...errors import ProofError, TermError
 from ...form import EdgeBlock, Form
 from ...form.notation import some
@@ -57,10 +58,13 @@ class HeldRows(Shown):
         how far the value is from 0, and from the bounds, at every optimum; else nan).
     note : str
         What all proofs rest on beside arithmetic: empty, or the terms that the user wrote.
+    advice : str
+        What may decide rows that are undecided; empty where none is.
     """
 
     table: pd.DataFrame
     note: str = ""
+    advice: str = ""
 
     @property
     def counts(self) -> dict[str, int]:
@@ -94,11 +98,9 @@ class HeldRows(Shown):
         for term in self.table["term"].unique().tolist():
             mine = self.table[self.table["term"] == term]
             lines.append(f"{term}: {mine['state'].tolist().count('held')} of {len(mine)} held")
-            if keys := self.keys("not held", term):
-                lines[-1] += f"; not held: {some(keys)}"
-        if self.counts["undecided"]:
-            lines.append("undecided: a smaller gap= decides more, and so does prove=True")
-        return "\n".join([*lines, *([self.note] * bool(self.note))])
+            for state in ROW_STATES[1:]:
+                lines[-1] += f"; {state}: {some(names)}" if (names := _names(mine[mine["state"] == state])) else ""
+        return "\n".join([*lines, *filter(None, [self.advice, self.note])])
 
     def __repr__(self) -> str:
         return f"<HeldRows: {', '.join(f'{number} {state}' for state, number in self.counts.items())}>"
@@ -108,8 +110,7 @@ class HeldRows(Shown):
 
         head, *lines = str(self).splitlines()
         yield title(head)
-        for line in lines:
-            yield sentence(line)
+        yield from map(sentence, lines)
         yield details("the rows", as_html(self.table))
 
 
@@ -131,9 +132,11 @@ def held_rows(certificate: Certificate, tied: Tied | None = None) -> HeldRows:
     plain = not form.beside and not any(e.map.edges is None or e.center is not None or _is_interval(e) for e in edges)
     found = _fused(certificate, parts) if plain or not edges else held(certificate, parts)
     claims = list(_claims(certificate, parts, found))
-    if tied is not None:
-        _tie(certificate, parts, claims, tied)
-    return HeldRows(_table(form, parts, claims), certificate.note if certificate.scope == OWN_TERMS else "")
+    tries = _tie(certificate, parts, claims, tied)
+    table = _table(form, parts, claims)
+    more = f"; prove=True tries those with another value here: {tries}" if tied is None and tries else ""
+    advice = f"undecided: a smaller gap= may decide more{more}" if (table["state"] == "undecided").any() else ""
+    return HeldRows(table, certificate.note if certificate.scope == OWN_TERMS else "", advice)
 
 
 def _fused(certificate: Certificate, parts: Separated) -> list[tuple[Array, Array]]:
@@ -160,6 +163,10 @@ class _Claim:
     bound: Array
     margin: Array
     away: Array  # how far every optimum is from 0, or from the bounds
+    ends: list[float]
+
+    def elsewhere(self) -> Array:
+        return np.flatnonzero((self.state == "undecided") & ~np.isin(self.value, self.ends))
 
     @property
     def state(self) -> Array:
@@ -188,7 +195,15 @@ def _claims(certificate: Certificate, parts: Separated, found: list[tuple[Array,
         away = np.min([np.abs(value - end) for end in ends], axis=0) if ends else np.zeros(len(value))
         bound = np.where(np.isnan(at), bound, np.abs(at))
         away = np.where(np.isnan(at), away * (1.0 - 1e-12) - reach, 0.0)
-        yield _Claim(place, value, at, bound, margin, away)
+        yield _Claim(place, value, at, bound, margin, away, ends)
+
+
+def _names(rows: pd.DataFrame) -> list[object]:
+    """The keys of some rows, each with its numbers where these are told by themselves."""
+    numbers: dict[Any, list[Any]] = {}
+    for key, number in zip(rows["row"], rows["number"], strict=True):
+        numbers.setdefault(key, []).append(number)
+    return [key if each == [None] else f"{visible(key)} ({some(each)})" for key, each in numbers.items()]
 
 
 def _ends(edge: EdgeBlock, k: int) -> list[float]:
@@ -198,14 +213,14 @@ def _ends(edge: EdgeBlock, k: int) -> list[float]:
     return [0.0] if k == 1 or has_kink(edge.penalty, k) else []
 
 
-def _tie(certificate: Certificate, parts: Separated, claims: list[_Claim], tied: Tied) -> None:
-    """Rows that can have no value at which they would hold: the problem with that value is worse."""
-    open_ = [(c, e) for c in claims for e in np.flatnonzero(c.state == "undecided").tolist()]
-    for claim, e in sorted(open_, key=lambda each: -abs(float(each[0].value[each[1]])))[:MOST]:
-        edge = parts.form.edges[claim.place]
-        ends = _ends(edge, parts.form.width(edge))
-        if ends and all(tied(parts.form, edge, e, end) > certificate.primal for end in ends):
+def _tie(certificate: Certificate, parts: Separated, claims: list[_Claim], tied: Tied | None) -> int:
+    """Rows that can have no value at which they would hold: the problem with that value is worse. How many there are to
+    try: at most `MOST` of the open ones, none that has such a value in this answer."""
+    tries = [(c, e) for c in claims if c.ends for e in c.elsewhere().tolist()]
+    for claim, e in sorted(tries, key=lambda each: -abs(float(each[0].value[each[1]])))[:MOST] if tied else ():
+        if all(tied(parts.form, parts.form.edges[claim.place], e, end) > certificate.primal for end in claim.ends):
             claim.away[e] = np.nextafter(0.0, 1.0)
+    return min(len(tries), MOST)
 
 
 def _table(form: Form, parts: Separated, claims: list[_Claim]) -> pd.DataFrame:
