@@ -68,7 +68,7 @@ def fit(
             "status": found.solution.status,
             "coefficients": found.table().to_dict("index"),
         }
-        if rows is not None:
+        if rows is not None and predictions is not None:
             given = found.rows.rows_like(rows)
             written = with_predictions(given, found.predict(given), found.solution.status)
             folder.write_all(predictions.parent, {predictions.name: escaping.table(written)})
