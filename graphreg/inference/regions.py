@@ -220,9 +220,11 @@ class LocalRegions(dict[Hashable, ConfidenceRegion], Suggesting):
 
     def _without(self) -> str:
         """The nodes left out, in a sentence; empty where there is none."""
+        if not self.left_out:
+            return ""
         first = list(self.left_out)[:FEW]
         more = f" and {len(self.left_out) - FEW} more (see left_out)" * (len(self.left_out) > FEW)
-        return (first and f"no intervals of {', '.join(map(repr, first))}{more}: {self.left_out[first[0]]}") or ""
+        return f"no intervals of {', '.join(map(repr, first))}{more}: {self.left_out[first[0]]}"
 
     def table(self, level: float = 0.95) -> Table:
         """The intervals of all nodes below each other, by node and coefficient, see `ConfidenceRegion.intervals`."""
