@@ -60,8 +60,14 @@ quick: $(VENV)/.installed-test
 	$(RUN) -m pytest -m quick $$(grep -rl --include='*.py' 'mark\.quick' tests) $(ARGS)
 lowest: $(LOWEST)/.installed
 	$(LOWEST)/bin/python -m pytest $$(grep -rl --include='*.py' 'mark\.quick' tests) tests/house/test_readme.py $(ARGS)
-test: $(VENV)/.installed-test
+test: $(VENV)/.compiled
 	$(RUN) -m pytest -n 3 --dist worksteal $(ARGS)
+# Every worker begins with reading all files of tests, at the same time as the others: they are compiled once, before.
+$(VENV)/.compiled: export PYTHONDONTWRITEBYTECODE :=
+$(VENV)/.compiled: $(VENV)/.installed-test
+	@$(RUN) -m compileall -q graphreg benchmarks papers
+	@for some in 'tests/[a-h]*/' 'tests/[i-z]*/'; do $(RUN) -m pytest --collect-only -qq $$some > /dev/null & done; wait
+	@touch $@
 
 lint: export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 lint: $(VENV)/.installed-dev

@@ -4,7 +4,7 @@ Graphs of twelve kinds, losses, penalties and models of rows of all kinds, few a
 decades. `PrimalDual`, `InteriorPoint`, `Exact`, `DynamicProgramming` and `LinearSystem` solve each problem where they
 apply, and so does ``solve()``, each in a process of its own: once where nothing is loaded or compiled yet, and again.
 CPU seconds of one thread; nobody is given more than three times those of ``solve()``. ``--constants`` fits those of
-``graphreg.running.predicting`` to what was measured; take other seeds to judge them.
+``graphreg.running.predicting`` to what was measured, where rounds were not compiled; take other seeds to judge them.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from scipy.optimize import least_squares
 from scipy.spatial import Delaunay, KDTree
 
 import graphreg as gr
-from graphreg.network import compiled_from
-from graphreg.running.predicting import STEPS, Costs
+from graphreg.running.predicting import KINKS, STEPS, Costs, looks_at
+from graphreg.terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 
 Array = Any
 FORK = multiprocessing.get_context("fork")
@@ -87,13 +87,18 @@ def _ring(n: int, rng: np.random.Generator) -> Array:
     return np.concatenate([np.column_stack([np.arange(n), (np.arange(n) + 1) % n]), rng.integers(0, n, (n // 5, 2))])
 
 
+def _blocks(n: int, rng: np.random.Generator) -> Array:
+    inside = min(12 / n, 1.0)
+    return np.array(nx.gaussian_random_partition_graph(n, n / 4, 2, inside, 1 / n, seed=rng).edges)
+
+
 GRAPHS: dict[str, Callable[[int, Any], Array]] = {
     "delaunay": lambda n, rng: Delaunay(rng.random((n, 2))).simplices[:, [0, 1, 1, 2, 0, 2]].reshape(-1, 2),
     "road": lambda n, rng: _road(rng.random((n, 2))),
     "counties": lambda n, rng: _counties(n),
     "small world": lambda n, rng: np.array(nx.watts_strogatz_graph(n, 6, 0.1, rng).edges),
     "hubs": lambda n, rng: np.array(nx.barabasi_albert_graph(n, 3, rng).edges),
-    "blocks": lambda n, rng: np.array(nx.gaussian_random_partition_graph(n, n / 4, 2, 12 / n, 1 / n, seed=rng).edges),
+    "blocks": _blocks,
     "grid": lambda n, rng: _grid(n),
     "complete": lambda n, rng: np.array(nx.complete_graph(min(n, 200)).edges),
     "star": lambda n, rng: np.column_stack([np.zeros(n - 1, int), np.arange(1, n)]),
@@ -154,6 +159,28 @@ def drawn(seed: int, times: float = 1.0) -> tuple[str, Callable[[], gr.Problem]]
     return f"{words} seed {seed}", lambda: gr.Problem(model)
 
 
+def image(seed: int) -> tuple[str, Callable[[], gr.Problem]]:
+    """The same of an image of discs and squares with noise, 64 to 300 pixels a side; total variation of either kind."""
+    rng = np.random.default_rng(seed)
+    side, isotropic, strength = int(10 ** rng.uniform(1.8, 2.48)), rng.random() < 0.5, 10 ** rng.uniform(-1.3, 0.3)
+    v, h = np.mgrid[:side, :side] / side
+    clean = h * rng.choice([0.0, 0.5])
+    for _ in range(8):
+        x, y, r, level = rng.random(4)
+        away = np.hypot(h - x, v - y) if rng.random() < 0.5 else np.maximum(abs(h - x), abs(v - y))
+        clean[away < 0.05 + 0.25 * r] = level
+    noisy = clean + rng.choice([0.1, 0.3]) * rng.standard_normal(clean.shape)
+    edges = _grid(side * side)
+    graph = gr.Graph(tuple(range(side * side)), edges[:, 0], edges[:, 1], np.ones(len(edges)))
+    fit = gr.MeanLoss(gr.NodeData.from_arrays(None, noisy.ravel(), np.arange(side * side)))
+    along = gr.L2()(gr.w.across(graph).grouped(edges[:, 0])) if isotropic else gr.TotalVariation(graph, gr.L1())
+    model, kind = fit + gr.Parameter(strength, name="lam") * along, "isotropic" if isotropic else "anisotropic"
+    return f"image {side} x {side} {kind} {strength:.3g} seed {seed}", lambda: gr.Problem(model)
+
+
+Draw = Callable[[int], tuple[str, Callable[[], gr.Problem]]]
+
+
 # ---- measuring -------------------------------------------------------------------------------------------------------
 def applies(method: Any, costs: Costs) -> bool:
     large = isinstance(method, gr.Exact) and costs.differences > MOST
@@ -161,16 +188,16 @@ def applies(method: Any, costs: Costs) -> bool:
     return not (large or factors or method.lacks(costs.form))
 
 
-def _applicable(seed: int) -> list[str]:
+def _applicable(draw: Draw, seed: int) -> list[str]:
     """The methods that take part."""
-    costs = Costs(drawn(seed)[1]().form)
+    costs = Costs(draw(seed)[1]().form)
     return [name for name in METHODS if name == "Auto" or applies(getattr(gr, name)(), costs)]
 
 
-def _measured(seed: int, name: str, most: float) -> dict[str, Any]:
+def _measured(draw: Draw, seed: int, name: str, most: float) -> dict[str, Any]:
     """CPU seconds of the first solve and of the quickest of those after it, infinite where the gap was not certified
     within so many."""
-    method, make = getattr(gr, name)(), drawn(seed)[1]
+    method, make = getattr(gr, name)(), draw(seed)[1]
     took, found = list[float](), None
     while len(took) < 2 or (len(took) < 3 and took[-1] < QUICK):
         problem, began = make(), time.process_time()
@@ -181,9 +208,9 @@ def _measured(seed: int, name: str, most: float) -> dict[str, Any]:
             break
     first, again = took[0], min(took[1:], default=np.inf)
     costs = Costs(make().form)
-    predicted = {"interior": costs.interior, "exact": costs.exact, "round": costs.round(compiled=False)}
     said = "" if found is None else f"{found.method}: {found.message}"
     rounds = 0 if found is None else found.rounds
+    predicted = {"interior": costs.interior, "exact": costs.exact, "rounds": costs.run(rounds)}
     more = {"rounds": rounds, "said": said, "predicted": predicted, "features": features_of(costs, rounds)}
     return {"first": first, "again": again, **more}
 
@@ -211,13 +238,13 @@ def alone(work: Callable[[], Any], most: float, cold: bool) -> Any:
         child.join()
 
 
-def row(seed: int, seconds: float, cold: bool) -> dict[str, Any]:
+def row(draw: Draw, seed: int, seconds: float, cold: bool) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for name in alone(partial(_applicable, seed), seconds, cold):
+    for name in alone(partial(_applicable, draw, seed), seconds, cold):
         longest = 3.0 * max((t for t in times(found) if np.isfinite(t)), default=seconds)
         most = min(longest, seconds)
         died = {"first": np.inf, "again": np.inf, "rounds": 0, "said": "died"}
-        found[name] = alone(partial(_measured, seed, name, most), most, cold) or died
+        found[name] = alone(partial(_measured, draw, seed, name, most), most, cold) or died
     return found
 
 
@@ -235,21 +262,26 @@ def fitted(features: list[list[float]], took: list[float]) -> Array:
     return np.exp(found.x)
 
 
-def features_of(costs: Costs, rounds: int) -> dict[str, list[float]]:
+def features_of(costs: Costs, rounds: int) -> dict[str, list[Any]]:
     """The parts that the times of each method are sums of, see `Costs`; of so many rounds of `PrimalDual`."""
-    (n, d), E, N, losses = costs.form.shape, costs.differences, costs.samples, costs.form.samples
-    smooth = any(not block.loss.called().startswith(("Mean", "Squared", "Quantile", "Hinge")) for block in losses)
-    kinks = any(block.loss.called().startswith(("Quantile", "Hinge")) for block in losses)
-    boxes = any(block.loss.called().startswith(("Huber", "Quantile", "Hinge")) for block in losses)
-    size, plain = n * d + E, min(rounds, compiled_from(costs.form))
-    each = [rounds * part for part in (smooth or kinks, smooth * N * d, kinks * N * d)]
+    (n, d), E, losses = costs.form.shape, costs.differences, costs.form.samples
+    sizes = np.array([block.offset.size for block in losses])
+    squares = np.array([isinstance(block.loss, AbstractQuadraticLoss) for block in losses])
+    smooth = np.array([isinstance(block.loss, AbstractSmoothLoss) for block in losses])
+    boxes = np.array([block.loss.bends(block.y.ravel()[:1]) is not None for block in losses])
+    designs = np.array([block.X is not None for block in losses])
+    numbers, kinks = n * d + E, sizes @ ~smooth
+    looks, steps = looks_at(rounds), STEPS + KINKS * bool(kinks)
+    each = costs.stacks + len(losses) if (designs & ~squares).any() else 0, sizes @ (smooth & ~squares), kinks * d
+    newton = 1, E, n, costs.multiplications, d * (sizes @ designs), sizes @ (boxes & ~squares)
     return {
-        "PrimalDual": [1, size, N * d, rounds, plain * size, (rounds - plain) * size, *each],
-        "InteriorPoint": [
-            1,
-            *(STEPS * part for part in (1, E, N * d * d, costs.multiplications, smooth * N * d, boxes * N)),
+        "PrimalDual": [
+            *(1, numbers, costs.stacks),
+            *(looks * part for part in (1, numbers, costs.stacks)),
+            *(rounds * part for part in (1, numbers, *each)),
         ],
-        "Exact": [1, E, N, costs.multiplications],
+        "InteriorPoint": [1, *(steps * part for part in newton)],
+        "Exact": [1, E, costs.samples, costs.multiplications],
     }
 
 
@@ -277,15 +309,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.choice", description=__doc__)
     parser.add_argument("first", type=int, nargs="?", default=1000, help="the first seed")
     parser.add_argument("count", type=int, nargs="?", default=100, help="how many problems")
+    parser.add_argument("--images", action="store_true", help="of images, in place of problems of all kinds")
     parser.add_argument("--seconds", type=float, default=20.0, help="of each method on each problem, at most")
     parser.add_argument("--cold", action="store_true", help="without code on disk: first solves compile all they need")
     parser.add_argument("--keep", type=Path, help="a file of JSON that keeps what was measured")
     parser.add_argument("--constants", action="store_true", help="fit the constants of the predictions")
     args = parser.parse_args()
-    rows = list[dict[str, Any]]()
+    rows, draw = list[dict[str, Any]](), image if args.images else drawn
     for seed in range(args.first, args.first + args.count):
-        found = row(seed, args.seconds, args.cold)
-        rows.append({"seed": seed, "words": drawn(seed)[0], "found": found})
+        found = row(draw, seed, args.seconds, args.cold)
+        rows.append({"seed": seed, "words": draw(seed)[0], "found": found})
         each = ", ".join(f"{name} {t['first']:.3g}/{t['again']:.3g}" for name, t in found.items())
         said = found["Auto"]["said"]
         ratios = " ".join(f"{ratio(found, which):5.2f}" for which in ("first", "again"))
@@ -294,13 +327,11 @@ def main() -> None:
             args.keep.write_text(json.dumps(rows))
     print(summary(rows))
     for name in ("PrimalDual", "InteriorPoint", "Exact") if args.constants else ():
-        known = [
-            each["found"][name] for each in rows if np.isfinite(each["found"].get(name, {"again": np.inf})["again"])
-        ]
-        print(
-            name,
-            *(f"{value:.2g}" for value in fitted([k["features"][name] for k in known], [k["again"] for k in known])),
-        )
+        known = [each["found"][name] for each in rows if name in each["found"]]
+        known = [found for found in known if np.isfinite(found["again"])]
+        if known:
+            values = fitted([found["features"][name] for found in known], [found["again"] for found in known])
+            print(name, *(f"{value:.2g}" for value in values))
 
 
 if __name__ == "__main__":

@@ -8,9 +8,11 @@ same standardised columns by scikit-learn, of all rows and node by node (a node 
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import networkx as nx
@@ -144,14 +146,28 @@ def predictions(case: Case, train: Any, test: Any) -> dict[str, Any]:
     return {"fit": found.predict(test).to_numpy(), "pooled": whole(Z), "alone": alone}
 
 
-def measured(case: Case, repeats: int, folds: int) -> dict[str, float]:
+def measured(case: Case, seed: int, folds: int) -> dict[str, float]:
+    """The mean scores over the folds of one repeat."""
     scores: dict[str, list[float]] = {"fit": [], "pooled": [], "alone": []}
-    for seed in range(repeats):
-        for train, test in KFold(folds, shuffle=True, random_state=seed).split(case.frame):
-            a, b = (case.frame.iloc[rows].reset_index(drop=True) for rows in (train, test))
-            for name, p in predictions(case, a, b).items():
-                scores[name].append(SCORES[case.kind](b[case.target].to_numpy(), p))
+    for train, test in KFold(folds, shuffle=True, random_state=seed).split(case.frame):
+        a, b = (case.frame.iloc[rows].reset_index(drop=True) for rows in (train, test))
+        for name, p in predictions(case, a, b).items():
+            scores[name].append(SCORES[case.kind](b[case.target].to_numpy(), p))
     return {name: float(np.mean(each)) for name, each in scores.items()}
+
+
+def repeated(case: Case, repeats: int, folds: int, of: int, keep: Path | None) -> dict[str, float]:
+    """The mean over the repeats; those that are kept in a file are read from it, and the others are added."""
+    lines = keep.read_text().splitlines() if keep is not None and keep.exists() else []
+    known = dict(json.loads(line) for line in lines)
+    rows: list[dict[str, float]] = []
+    for seed in range(repeats):
+        key = f"{case.name}, tables of {of}, repeat {seed}, {folds} folds"
+        rows.append(known[key] if key in known else measured(case, seed, folds))
+        if keep is not None and key not in known:
+            with keep.open("a") as file:
+                file.write(json.dumps([key, rows[-1]]) + "\n")
+    return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
 
 
 def main() -> None:
@@ -160,6 +176,9 @@ def main() -> None:
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0, help="of the invented tables")
     parser.add_argument("--only", default="", help="a part of the names of the tables")
+    parser.add_argument(
+        "--keep", type=Path, help="a file of the repeats that are done, from which the same call goes on"
+    )
     asked = parser.parse_args()
     print(f"{'table':40} {'fit':>10} {'pooled':>10} {'alone':>10} {'fit / better':>13} {'CPU s':>7}")
     ratios: list[float] = []
@@ -167,7 +186,7 @@ def main() -> None:
         if asked.only not in case.name:
             continue
         began = time.process_time()
-        found = measured(case, asked.repeats, asked.folds)
+        found = repeated(case, asked.repeats, asked.folds, asked.seed, asked.keep)
         ratios.append(found["fit"] / min(found["pooled"], found["alone"]))
         numbers = "".join(f" {found[name]:10.4g}" for name in ("fit", "pooled", "alone"))
         print(f"{case.name:40}{numbers} {ratios[-1]:13.3f} {time.process_time() - began:7.1f}", flush=True)

@@ -17,9 +17,10 @@ CALLS = "they are called as value(z) and prox(v, step), with z and v of the shap
 
 OUTWARD = 1e-8  # flows are taken this much longer, so that what is proved there holds for them
 ROUNDS, GROWTH = 30, 4.0  # of the proximal point method, and of its step
-SETTLED = 1e-11  # of a flow: what the method may leave
+SETTLED, NEAR = 1e-11, 1e-3  # of a flow: what the method may leave, and may where its next step has too much noise
 RADII = 10.0 ** np.arange(-9, 9)  # of balls around 0, of which some lie inside dom phi*
-ROUNDED = 1e-7  # of phi*, up to which rounding may have a part in it: more is taken for outside
+NOISE = 4.0 * ULP  # of p = prox(v, t), relative to the length of v, which may be much more than that of p
+ROUNDED = 1e-7  # of phi*, up to which noise may have a part in it
 FAR = 1e6  # a flow of this length, or what it is brought back to, tells where dom phi* ends
 TANGENTS = 30  # that cut a ray at the end of dom phi*
 
@@ -36,6 +37,9 @@ class ProxPenalty(OwnDomain, AbstractPenalty):
     proximal point method finds such a w near (1 + e) u, e = 1e-8, and u lies between w and a point y of a ball around
     0, so that ``phi*(u) <= phi*(w) / (1 + e) + phi*(y) e / (1 + e)``: that is what `conjugate` returns, and +inf where
     no such w is found.
+
+    What a prox rounds is paid for: it grows with the steps that bring coordinates to their ends which are small beside
+    others. Steps end where that costs more than a y farther away, of which phi* is found in the same way.
     """
 
     of_rows: Callable[[Array], Array]
@@ -53,10 +57,16 @@ class ProxPenalty(OwnDomain, AbstractPenalty):
             return np.asarray(self.of_points(v, np.broadcast_to(step, len(v))), dtype=float)
 
     def conjugate(self, u: Array) -> Array:
+        return self._above(u, again=True)
+
+    def _above(self, u: Array, again: bool) -> Array:
         w, value = self._nearby((1.0 + OUTWARD) * u)
         y = ((1.0 + OUTWARD) * u - w) / OUTWARD
         ball = np.searchsorted(RADII, row_norm(y))  # the smallest that holds y; beyond the last none
         most = np.append(self._balls(u.shape[1]), np.inf)[ball]
+        dear = np.isfinite(value) & (OUTWARD * most > ROUNDED * value) & (row_norm(y) <= FAR * row_norm(u))
+        if again and dear.any():
+            most[dear] = np.minimum(most[dear], self._above(y[dear], again=False))
         return (value + OUTWARD * most) / (1.0 + OUTWARD)
 
     def gauge(self, u: Array) -> Array:
@@ -127,18 +137,24 @@ class ProxPenalty(OwnDomain, AbstractPenalty):
         method on phi - <u, .> from 0, with steps that grow."""
         p, w, size = np.zeros(u.shape), np.zeros(u.shape), row_norm(u)
         live, s = np.flatnonzero(size > 0.0), 1.0 / np.where(size > 0.0, size, 1.0)
+        noise, kinks = np.zeros(len(u)), np.zeros(len(u))  # of p, on the way through s u, and of phi at p by that
         for _ in range(ROUNDS):
             moved = self.prox(p[live] + s[live, None] * u[live], s[live])
             left = (moved - p[live]) / s[live, None]
             p[live], w[live] = moved, u[live] - left
-            live = live[~(row_norm(left) <= SETTLED * size[live])]
+            noise[live] = NOISE * s[live] * size[live] * moved.any(axis=1)
+            kinks[live] = self.value(noise[live, None] * np.cos(np.arange(u.shape[1])))
+            least = size[live] + np.abs((w[live] * moved).sum(axis=1)) / GROWTH
+            lost = GROWTH * (noise[live] * size[live] + kinks[live]) > ROUNDED * least
+            live = live[~(row_norm(left) <= np.where(lost, NEAR, SETTLED) * size[live])]
             if not len(live):
                 break
             s[live] *= GROWTH
-        value = (w * p).sum(axis=1) - self.value(p)
-        rounding = 4.0 * ULP * s * size * size * p.any(axis=1)  # of p, on the way through s u
-        lost = ~(rounding <= ROUNDED * (np.abs(value) + size))
-        return w, np.where(lost, np.inf, np.maximum(value, 0.0) + rounding)
+        nearer = np.maximum(1.0 - noise / np.maximum(row_norm(p), 1e-300), 0.0)  # to 0: noise may leave dom phi
+        value = (w * p).sum(axis=1) - self.value(nearer[:, None] * p)
+        found = np.isfinite(value) & (noise * size <= ROUNDED * (np.abs(value) + size))
+        most = np.maximum(value, 0.0) + noise * size + np.where(np.isfinite(kinks), kinks, 0.0)
+        return w, np.where(found, most, np.inf)
 
     def _balls(self, k: int) -> Array:
         """The largest value of phi* over each of the balls around 0 with `RADII`, bounded by that at the corners of a
@@ -150,7 +166,7 @@ class ProxPenalty(OwnDomain, AbstractPenalty):
             for r in RADII:
                 corners = 2.0 * r * k * axes
                 w, value = self._nearby(corners)
-                inside = (row_norm(corners - w) <= 1e-3 * r).all()
+                inside = (row_norm(corners - w) <= NEAR * r).all()
                 most.append(float(value.max()) if inside else np.inf)
             if not np.isfinite(most[0]):
                 raise TermError(

@@ -31,7 +31,9 @@ from .program import FILE, SECONDS, choice, gap_option, main
 @click.option("--edge-weight", metavar="COLUMN", help="The weights of EDGES; by default 'weight', where there is one.")
 @choice("--by", "sample", "node", help="Hold out samples of every node, or whole nodes.")
 @click.option("--folds", type=click.IntRange(min=2), default=5)
-@choice("--rule", "min", "1se", help="The best score; or the strongest within one standard error of it.")
+@choice(
+    "--rule", "paired", "min", "1se", help="The best unless the strongest is as good; the best; or the one-SE rule."
+)
 @gap_option
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the folds.")
 @click.option("--seconds", type=SECONDS, help="A budget of time for all of it.")
@@ -40,14 +42,7 @@ from .program import FILE, SECONDS, choice, gap_option, main
 @click.option("--code", is_flag=True, help="Print the lines of Python that do the same, and nothing else.")
 @with_outputs("the scores and the clusters")
 def fit(
-    table: Path,
-    edges: Path,
-    to: Outputs,
-    features: str | None,
-    gap: float | None,
-    intervals: Path | None,
-    predict: tuple[Path, Path] | None,
-    **asked: Any,
+    table: Path, edges: Path, to: Outputs, features: str | None, gap: float | None, intervals: Path | None, **asked: Any
 ) -> int:
     """Fit a model at every node to the rows of TABLE, tied together along EDGES (the labels of their ends in the
     first two columns), and say how well it predicts rows that were held out.
@@ -58,9 +53,9 @@ def fit(
 
     from . import folder
 
-    code = asked.pop("code")
+    code, (rows, predictions) = asked.pop("code"), asked.pop("predict") or (None, None)
     folder.check_new(intervals, to.force, "--intervals")
-    folder.check_new(predict and predict[1], to.force, "--predict")
+    folder.check_new(predictions, to.force, "--predict")
     names = None if features is None else [name.strip() for name in features.split(",")]
     with said_as_options():
         found = gr.fit(table, edges, features=names, gap=gap or 1e-6, progress=to.progress, **asked)
@@ -73,10 +68,10 @@ def fit(
             "status": found.solution.status,
             "coefficients": found.table().to_dict("index"),
         }
-        if predict is not None:
-            rows = found.rows.rows_like(predict[0])
-            written = with_predictions(rows, found.predict(rows), found.solution.status)
-            folder.write_all(predict[1].parent, {predict[1].name: escaping.table(written)})
+        if rows is not None:
+            given = found.rows.rows_like(rows)
+            written = with_predictions(given, found.predict(given), found.solution.status)
+            folder.write_all(predictions.parent, {predictions.name: escaping.table(written)})
         more = [] if intervals is None else _intervals(found, intervals)
         for table_of in more:
             document["intervals"] = table_of.reset_index().to_dict("records")

@@ -119,7 +119,13 @@ def path(read: Any, to: Outputs, method: str | None, gap: float | None, events: 
 @click.option("--folds", type=click.IntRange(min=2), default=5)
 @choice("--by", "sample", "node", help="Hold out samples of every node, or whole nodes.")
 @choice("--scoring", "loss", "mse", "mae", "accuracy", "log_loss", "auc", "deviance", show_default=False)
-@choice("--rule", "min", "1se", help="The best score; or the strongest regularisation within one standard error of it.")
+@choice(
+    "--rule",
+    "min",
+    "1se",
+    "paired",
+    help="The best score; the one-SE rule; or the best unless the strongest is as good.",
+)
 @method_option
 @gap_option
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the folds.")

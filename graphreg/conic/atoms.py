@@ -64,10 +64,9 @@ def _abs(x: Interval) -> Interval:
 
 
 def _square(x: Interval) -> Interval:
-    small, large = _abs(x)
-    return np.maximum(np.nextafter(small * small, -np.inf), 0.0), np.where(
-        large > 0.0, np.nextafter(large * large, np.inf), 0.0
-    )
+    x = _abs(x)
+    low, high = _times(x, x)
+    return np.maximum(low, 0.0), np.where(x[1] > 0.0, high, 0.0)
 
 
 def _root(x: Interval) -> Interval:
@@ -125,9 +124,12 @@ def _entropy(x: Interval) -> Interval:
     return np.minimum(ends[0][0], ends[1][0]), np.where((x[0] < PEAK) & (x[1] > 0.3678), np.maximum(top, PEAK), top)
 
 
+def _rising(f: Callable[[Array], Interval], x: Interval) -> Interval:
+    return f(x[0])[0], f(x[1])[1]
+
+
 def _softplus(x: Interval) -> Interval:
-    ends = [_plus(_is(np.maximum(a, 0.0)), _log(_plus(_is(1.0), _exp(_is(-np.abs(a)))))) for a in x]
-    return ends[0][0], ends[1][1]
+    return _rising(lambda a: _plus(_is(np.maximum(a, 0.0)), _log(_plus(_is(1.0), _exp(_is(-np.abs(a)))))), x)
 
 
 def _log_sum_exp(x: Interval, axis: Any) -> Interval:
@@ -138,11 +140,12 @@ def _log_sum_exp(x: Interval, axis: Any) -> Interval:
 
 def _huber(x: Interval, M: float) -> Interval:
     """x^2 up to M, and 2 M |x| - M^2 from there on."""
-    ends = list[Interval]()
-    for a in _abs(x):
+
+    def at(a: Array) -> Interval:
         inner, tail, off = _square(_is(a)), 2 * M * a - M * M, 4 * EPS * (2 * M * a + M * M)
-        ends.append((np.where(a <= M, inner[0], tail - off), np.where(a <= M, inner[1], tail + off)))
-    return ends[0][0], ends[1][1]
+        return np.where(a <= M, inner[0], tail - off), np.where(a <= M, inner[1], tail + off)
+
+    return _rising(at, _abs(x))
 
 
 def _relative(x: Interval, y: Interval) -> Interval:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from .programme import Block, Programme
 
 SOLVERS = ("CLARABEL", "SCS", "OSQP", "HIGHS")
 OPTIONS = {"use_quad_obj": True}  # so that P is kept
+USUAL = 1e-8  # the tolerance of Clarabel by itself
 SHORTER = 0.9  # of the way to the boundary; usually .99
 
 
@@ -156,21 +158,15 @@ def _without_values(problem: Any) -> Generator[None]:
 def _blocks(dims: Any) -> tuple[Block, ...]:
     if list(dims.pnd):
         raise ModelError("power cones of more than three dimensions are not supported")
-    blocks, at = list[Block](), 0
     parts: list[tuple[str, int, float]] = [("zero", dims.zero, 0), ("nonneg", dims.nonneg, 0)]
-    for k in dims.soc:
-        kind, entries, size = parts[-1]
-        if (kind, size) == ("soc", k):
-            parts[-1] = ("soc", entries + k, k)
-        else:
-            parts.append(("soc", k, k))
+    parts += [("soc", k * len(list(alike)), k) for k, alike in groupby(dims.soc)]
     parts += [("psd", k * (k + 1) // 2, k) for k in dims.psd]
     parts += [("exp", 3 * dims.exp, 0), *(("pow", 3, float(a)) for a in dims.p3d)]
+    blocks, at = list[Block](), 0
     for kind, count, size in parts:
-        if count:
-            blocks.append(Block(kind, slice(at, at + count), float(size)))
-            at += count
-    return tuple(blocks)
+        blocks.append(Block(kind, slice(at, at + count), float(size)))
+        at += count
+    return tuple(block for block in blocks if block.place.stop > block.place.start)
 
 
 # ---- solvers, whose answers are proposals ----------------------------------------------------------------------------
@@ -263,24 +259,22 @@ def helped(p: Programme, feasible: bool = False, tolerance: float | None = None)
     if tolerance is not None:
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
         settings.max_step_fraction = SHORTER
-    kinds = {"soc": clarabel.SecondOrderConeT, "psd": clarabel.PSDTriangleConeT, "pow": clarabel.PowerConeT}
-    cones = list[Any]()
-    for block in p.blocks:
-        count = block.place.stop - block.place.start
-        if block.kind in ("zero", "nonneg"):
-            cones.append((clarabel.ZeroConeT if block.kind == "zero" else clarabel.NonnegativeConeT)(count))
-        elif block.kind == "exp":
-            cones += [clarabel.ExponentialConeT()] * (count // 3)
-        else:
-            size = block.size if block.kind == "pow" else int(block.size)
-            cones += [kinds[block.kind](size)] * (count // size if block.kind == "soc" else 1)
+    make: dict[str, Callable[[int, float], list[Any]]] = {
+        "zero": lambda count, _: [clarabel.ZeroConeT(count)],
+        "nonneg": lambda count, _: [clarabel.NonnegativeConeT(count)],
+        "soc": lambda count, k: [clarabel.SecondOrderConeT(int(k))] * (count // int(k)),
+        "psd": lambda _, k: [clarabel.PSDTriangleConeT(int(k))],
+        "exp": lambda count, _: [clarabel.ExponentialConeT()] * (count // 3),
+        "pow": lambda _, a: [clarabel.PowerConeT(a)],
+    }
+    cones = [cone for b in p.blocks for cone in make[b.kind](b.place.stop - b.place.start, b.size)]
     P, q = (p.P * 0.0, p.q * 0.0) if feasible else (p.P, p.q)
     found = clarabel.DefaultSolver(sp.csc_matrix(sp.triu(P)), q, sp.csc_matrix(p.A), p.b, cones, settings).solve()
     x, z = np.array(found.x), np.array(found.z)
     if not (np.isfinite(x).all() and np.isfinite(z).all()):
         return NOTHING
     rays = {"PrimalInfeasible": "infeasible", "DualInfeasible": "unbounded"}
-    by = "an answer of Clarabel" + (f" to a tolerance of {tolerance:g}" if tolerance else "")
+    by = "an answer of Clarabel" + (f" to a tolerance of {tolerance:g}" if (tolerance or USUAL) > USUAL else "")
     return Answer(x, z, rays.get(str(found.status).removeprefix("Almost"), ""), by)
 
 

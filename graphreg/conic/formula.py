@@ -10,13 +10,13 @@ the box still, and Brouwer gives a fixed point.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..certificate import DUST, EPS, MORE, Pair, RefusedError, down, need, upwards
+from ..certificate import DUST, MORE, Pair, RefusedError, down, need, upwards
 from ..terms import Array
 from . import programme, verify
 from .affine import NotFollowedError, follow, variables, words
@@ -25,8 +25,8 @@ from .canonical import Canonical
 from .certificate import PROVED
 from .exact import Off, off
 from .programme import Programme, Sparse, System
-from .steps import factors, near
-from .verify import Proposal, Reached
+from .steps import near
+from .verify import Reached
 
 
 class Said(NamedTuple):
@@ -40,8 +40,6 @@ class Said(NamedTuple):
     found: Reached | None  # where the upper one is reached
 
 
-SWEEPS = 60  # in which the radii of pairs settle: they are triangular
-STIFF = tuple(4.0**-k for k in range(1, 18))  # shifts that are tried, of rows of length 1
 FORMULA = "of your formula"
 # What CVXPY does to it, none of which computes numbers that are not followed.
 REDUCTIONS = (
@@ -59,7 +57,7 @@ class Known:
     evidence: dict[str, Reached] = field(default_factory=dict)
     by: dict[str, str] = field(default_factory=dict)  # whose answer each of these was found near
     why: dict[str, str] = field(default_factory=dict)
-    row: int | None = None  # an equality, or the dual's, that follows from others, but for its right-hand side
+    row: int = -1  # an equality, or the dual's, that follows from others, but for its right-hand side
     excess: float = 0.0  # by which that differs
     loose: int = -1  # a variable of which no range is known
     tight: Array = field(default_factory=lambda: np.zeros(0, int))  # rows without room at the last answer
@@ -69,51 +67,6 @@ class Known:
         if not np.isfinite(self.upper - self.lower):
             return np.inf
         return (self.upper - self.lower) / max(1.0, abs(self.upper), abs(self.lower))
-
-
-def within(system: System, found: Reached, slack: Callable[[Array], Array]) -> Reached:
-    """The same for all systems whose rows differ by at most ``slack`` of the sizes of y, see the lemma.
-
-    Raises
-    ------
-    RefusedError
-        Where a row or a cone has no room for that.
-    """
-    given, radius = _stiffer(system.M, found.proposal), found.radius
-    size, stored = np.abs(given.high) + np.abs(given.low), verify.residual(system.M, system.c, given.high, given.low)
-    for _ in range(SWEEPS):
-        d = slack((size + 2.0 * radius) * MORE)
-        given, radius = _roomier(system.M, upwards(stored.size() + d, 1), given)
-        if (slack((size + radius) * MORE) <= d).all():
-            found = verify.reach(system, given, d)
-            need((slack((size + found.radius) * MORE) <= d).all(), "rounded numbers leave no room in the rows")
-            return found
-    raise RefusedError("rounded numbers leave no room in the rows")
-
-
-def _stiffer(M: Sparse, given: Proposal) -> Proposal:
-    """The same with a factor that proves more of the core's least singular value: here residuals are not tiny."""
-    if not len(given.core):
-        return given
-    S, rounding = verify.squared(
-        sp.csr_array(sp.diags_array(given.scale) @ M[given.core] @ sp.diags_array(given.weight))
-    )
-    proved = (factor for factor, least in factors(S, rounding, STIFF) if least > factor.shift / 2)
-    return replace(given, factor=next(proved, given.factor))
-
-
-def _roomier(M: Sparse, r: Array, given: Proposal) -> tuple[Proposal, Array]:
-    """The same with pairs of as much room as rows that are off by r take, and rho of the lemma."""
-    radius = verify.core_radius(M, r, given) if len(given.core) else np.zeros(M.shape[1])
-    radius[given.columns] = given.radius
-    most, others = verify.pairs(M, given)
-    for _ in range(SWEEPS):
-        taken = upwards(r[given.rows] + others @ radius, verify.longest(others) + 2)
-        short = ~(taken <= most * radius[given.columns] * (1.0 - EPS) - DUST)
-        if not short.any():
-            return replace(given, radius=radius[given.columns]), radius
-        radius[given.columns[short]] = (taken[short] / most[short]) * (1.0 + 1e-9) + verify.LEAST
-    raise RefusedError("rounded numbers leave no room in the rows")
 
 
 class _Rounded:
@@ -137,14 +90,9 @@ class _Rounded:
     def near(self, use: str, found: Reached) -> Iterator[Reached]:
         """What holds of all of them near what holds of one."""
         make, slack = self.uses[use]
-        system = make(self.p)
-        for each in _and_more(system, found):
-            try:
-                reached = within(system, each, slack)
-            except RefusedError:
-                continue
-            if not reached.missed.any():
-                yield reached
+        for each in near(make(self.p), found.high + found.proposal.low, slack=slack):
+            if not each.missed.any():
+                yield each
 
     def upper(self, found: Reached) -> tuple[float, Reached]:
         """An upper bound of the values, and the point where they are so small."""
@@ -189,11 +137,6 @@ class _Rounded:
             if float(down(verify.linear(along, y))[0]) > _paid(spread, y.size()) * MORE:
                 return True
         return False
-
-
-def _and_more(system: System, found: Reached) -> Iterator[Reached]:
-    yield found
-    yield from near(system, found.high + found.proposal.low)
 
 
 def _up(M: Sparse, y: Array, more: Array) -> Array:

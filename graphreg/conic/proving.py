@@ -27,7 +27,7 @@ TIGHT = 1e-6  # of the largest slack
 NAMED = 3  # constraints or variables in a message
 TRIES = 200_000  # entries of all the programmes that are solved to shorten a message, 20 at most
 SEEN = 1e-3  # of the largest multiplier: smaller ones are what an iteration leaves
-HELP = (1e-8, 1e-5, 1e-3)  # tolerances of further solves, whose answers are ever further inside the cones
+HELP = (canonical.USUAL, 1e-5, 1e-3)  # tolerances of further solves, whose answers are ever further inside the cones
 
 
 def certify(problem: Any, *, solver: str | None = None, gap: float = 1e-6, **options: Any) -> ConicCertificate:
@@ -264,25 +264,23 @@ def _added(bound: float, offset: float, way: float) -> float:
 
 def _message(stored: Canonical, known: Known) -> str:
     p, named = stored.programme, stored.row
-    if known.status == "unbounded as stored" and known.row is not None:
+    if known.status == "unbounded as stored":
         return (
             f"bound {stored.variable(known.row)}, or leave out what has no influence there: in one direction, where "
             f"nothing else changes, linear terms should cancel each other and as stored miss that by "
             f"{known.excess:.1e}, so that the objective falls without end"
         )
-    if known.row is not None:
+    if known.status == "infeasible as stored":
         return (
             f"drop one of the equalities of {named(known.row)}: as stored they contradict each other, or others, by "
             f"{known.excess:.1e}, so that no point meets all of them exactly"
         )
-    if known.status == "infeasible" and "contradiction" in known.evidence:
+    if known.status == "infeasible":
         needed = _needed(stored, known.evidence["contradiction"])
         return f"no point meets {_with_weight(needed, named)} together: relax one"
-    if known.status == "unbounded" and "descent" in known.evidence:
+    if known.status == "unbounded":
         falling = _with_weight(known.evidence["descent"].pair(len(p.q)).size(), stored.variable)
         return f"the objective falls without end along {falling}: bound it, or add what grows there"
-    if known.status:
-        return ""
     parts = list[str]()
     if "upper" in known.why:
         tight = _some(named(row) for row in known.tight.tolist())

@@ -15,27 +15,32 @@ from qdldl import Solver
 from scipy.linalg import qr
 
 from .. import verify
-from ..certificate import RefusedError
+from ..certificate import MORE, RefusedError
 from ..terms import Array
 from .canonical import Answer
 from .cones import held, inward, projected, scaling
 from .programme import Programme, Sparse, System, optimum
 from .verify import EXACTLY, LEAST, Factor, Proposal, Reached, excess, floor, reach, residual, roundings, squared
 
-FACES = (1e-7, 1e-5, 1e-3)  # below which, of the largest entry, parts are held at 0
+FACES = (1e-7, 1e-5)  # below which, of the largest entry, parts are held at 0
 SHIFTS = (-9, -8, -5, -1, -7, -3)  # powers of ten by which a start is shifted inwards
 SLOW = 3  # steps that do not shorten what is left by a third, after which a start is given up
 Solve = Callable[[Array], Array] | None
+Slack = Callable[[Array], Array]
 
 ROUNDS = 20  # of steps from one start
+ALLOWED = 1e-6  # of the largest entry: a radius for which there is slack from the start
+SWEEPS = 20  # in which a radius and the slack at it settle
+STIFF = tuple(16.0**-k for k in range(1, 9))  # shifts that are tried, of rows of length 1, where residuals are not tiny
 REGULAR = (1e-16, 1e-13, 1e-10)  # what is added to the equations' diagonal, of rows of length 1
 SIMPLE = 1e-3  # the least multiple of a row that is looked for where another is a sum of such
 PEELINGS = 40  # rounds in which pairs are found
 
 
-def near(system: System, start: Array, least: float = 1.0) -> Iterator[Reached]:
+def near(system: System, start: Array, least: float = 1.0, slack: Slack | None = None) -> Iterator[Reached]:
     """What is proved near a point: as it is, on coordinate faces of the cones, and further inside them; by how much is
-    relative to its largest entry, or ``least``. The least shift that will do is looked for by halving."""
+    relative to its largest entry, or ``least``. The least shift that will do is looked for by halving. With ``slack``
+    it holds of all systems whose rows differ by at most so much at sizes of y, see `graphreg.conic.formula`."""
     y = projected(start, system.blocks)
     e = inward(system.blocks, len(y))
     inner = e != 0.0
@@ -46,11 +51,11 @@ def near(system: System, start: Array, least: float = 1.0) -> Iterator[Reached]:
         zero = held(y, system.blocks, face * scale, system.dual) if face else np.zeros(len(y), bool)
         at = settled(steps, np.where(zero, 0.0, y + shift * scale * e))
         try:
-            return [] if at is None else [reach(system, proposal(system, at, zero))]
+            return [] if at is None else [_reached(system, at, zero, slack)]
         except RefusedError:
             return []
 
-    for face in (0.0, *FACES[:2]):
+    for face in (0.0, *FACES):
         for each in found(0.0, face):
             some = True
             yield each
@@ -68,6 +73,18 @@ def near(system: System, start: Array, least: float = 1.0) -> Iterator[Reached]:
         low, k = (low, middle) if each else (middle, k)
     for face, shift in () if some else product(FACES, (1e-9, 1e-7, 1e-5)):
         yield from found(shift, face)
+
+
+def _reached(system: System, y: Array, zero: Array, slack: Slack | None) -> Reached:
+    """What is proved at a point: what the slack may be depends on the radius, and that on the slack."""
+    size, d = np.abs(y) + ALLOWED * np.abs(y).max(initial=0.0), np.zeros(len(system.c))
+    for _ in range(SWEEPS):
+        d = d if slack is None else slack(size * MORE)
+        found = reach(system, proposal(system, y, zero, d), d)
+        if slack is None or (slack(found.pair().size()) <= d).all():
+            return found
+        size = size + 2.0 * found.radius
+    raise RefusedError("rounded numbers leave no room in the rows")
 
 
 def settled(steps: _Steps, y: Array) -> Array | None:
@@ -184,14 +201,15 @@ def peeled(M: Sparse, room: Array) -> _Peeled:
     return _Peeled(rows, columns, np.flatnonzero(left))
 
 
-def proposal(system: System, y: Array, zero: Array) -> Proposal:
-    """How the equations are solved near a point: by pairs, and by least squares in the core of the other rows."""
+def proposal(system: System, y: Array, zero: Array, slack: Array) -> Proposal:
+    """How the equations are solved near a point, where rows are off by some slack more than they are: by pairs, and by
+    least squares in the core of the other rows."""
     M, N = system.M, system.M.shape[1]
     pairs = peeled(M, np.where(zero, 0.0, np.abs(y) + _free_room(system, y)))
     rows, columns = (np.concatenate(x) if x else np.zeros(0, int) for x in (pairs.rows, pairs.columns))
     weight = np.where(zero, 0.0, 1.0)
     weight[columns] = 0.0
-    core, scale, weight, factor, solve = _core(M, pairs.core, weight)
+    core, scale, weight, factor, solve = _core(M, pairs.core, weight, bool(slack.any()))
     left = np.setdiff1d(pairs.core, core)
     witness = tuple(_combination(system, row, core, (scale, weight), solve, ~zero) for row in left.tolist())
     low, C = np.zeros(N), sp.csr_array(M[core])
@@ -205,7 +223,7 @@ def proposal(system: System, y: Array, zero: Array) -> Proposal:
         for (part, i, j), a in zip(blocks, own, strict=True):
             more[j] = (r[i] - part @ more) / a
         low = low + more
-    r = residual(M, system.c, y, low).size()
+    r = residual(M, system.c, y, low).size() + slack
     radius = np.zeros(N)
     if len(core) and factor is not None:
         radius = weight * float((scale * r[core]).max()) * np.sqrt(8 * len(core) / factor.shift)
@@ -255,8 +273,9 @@ def _free_room(system: System, y: Array) -> Array:
     return room
 
 
-def _core(M: Sparse, rows: Array, weight: Array) -> tuple[Array, Array, Array, Factor | None, Solve]:
-    """Scales and a factor of the core; rows that follow from others, as far as floats tell, are left out."""
+def _core(M: Sparse, rows: Array, weight: Array, stiff: bool) -> tuple[Array, Array, Array, Factor | None, Solve]:
+    """Scales and a factor of the core, one that proves much of its least singular value where ``stiff``; rows that
+    follow from others, as far as floats tell, are left out."""
     while True:
         C = sp.csr_array(M[rows])
         C.data = C.data * weight[C.indices]
@@ -272,6 +291,8 @@ def _core(M: Sparse, rows: Array, weight: Array) -> tuple[Array, Array, Array, F
         C.data = C.data * D[i] * W[C.indices]
         factor, solve, bad = factored(*squared(C))
         if not bad.any():
+            proved = factors(*squared(C), STIFF if stiff else ())
+            factor = next((each for each, least in proved if least > each.shift / 2), factor)
             return rows, D, W, factor, solve
         rows = rows[~bad]
 

@@ -312,7 +312,7 @@ def in_semidefinite(v: Array, off: Array, k: int) -> bool:
     R[i, j] = R[j, i] = upwards(off + 4 * EPS * np.abs(v), 3)
     small = np.abs(S) < 1e-140  # so that no scaling underflows
     S, R = np.where(small, 0.0, S), R + np.where(small, np.abs(S), 0.0)
-    live = S.any(axis=0) | R.any(axis=0)
+    live = R.any(axis=0)  # which covers S
     S, R = S[np.ix_(live, live)], R[np.ix_(live, live)]
     scale = 2.0 ** -np.round(np.log2(np.maximum(np.diag(S), 1e-200)) / 2)  # powers of two: without rounding
     S, off = S * scale * scale[:, None], upwards((R * scale * scale[:, None]) @ np.ones(len(S)), len(S) + 3)

@@ -86,11 +86,12 @@ class Fit(Shown):
     # ---- what was chosen -----------------------------------------------------------------------------------------
     @property
     def takes_all(self) -> bool:
-        """True where one model for all nodes predicts best, or by the rule "1se" within one standard error of the best,
-        and the graph does not join them."""
-        found, k = self.validation, self.validation.index("min")
-        slack = found.standard_error[k] if found.rule == "1se" else 0.0
-        return self.pooled is not None and _cost(self.pooled, 0) < _cost(found, k) + slack
+        """True where one model for all nodes predicts best, or by the rule not worse by more than the noise, and the
+        graph does not join them."""
+        if self.pooled is None:
+            return False
+        found, (worse, noise) = self.validation, self.validation.behind(0, self.pooled)
+        return worse < {"min": 0.0, "1se": found.standard_error[found.index("min")], "paired": noise}[found.rule]
 
     @property
     def solution(self) -> gr.Solution:
@@ -293,12 +294,17 @@ class Fit(Shown):
 
     def _choice(self) -> str:
         found, count = self.validation, len(self.validation.folds)
+        points, k, best = [point[0] for point in found.grid.points], found.index(found.rule), found.index("min")
+        worse, noise = found.behind(0, self.pooled) if self.takes_all else found.behind(k)
+        beside = (
+            f"; the best of them, {points[best]:.4g}, beats it by {worse:.2g} +- {noise:.2g}, no more than the noise"
+        )
+        near = beside if found.rule == "paired" and worse > 0.0 else ""
+        within = "within one standard error of the best" if found.rule == "1se" else ""
         if self.takes_all:
-            better = "predicts better than" if found.rule == "min" else "is within one standard error of the best of"
-            return f"none: one model for all {better} {len(found.grid.points)} strengths of this graph"
-        k, best = found.index(found.rule), found.index("min")
-        value, score, error = found.grid.points[k][0], found.mean[best], found.standard_error[best]
-        points = [point[0] for point in found.grid.points]
+            said = "is taken before" if near else f"is {within} of" if within else "predicts better than"
+            return f"none: one model for all {said} {len(points)} strengths of this graph{near}"
+        value, score, error = points[k], found.mean[best], found.standard_error[best]
         where = ""
         if self.spans and value == max(points):
             where = "; at the upper end: one model for all that the graph joins"
@@ -306,14 +312,10 @@ class Fit(Shown):
             where = "; at the lower end: every node alone"
         elif len(points) > 1 and value in (min(points), max(points)):
             where = f"; at the {'lower' if value == min(points) else 'upper'} end of those that were given"
-        near = [
-            p
-            for p, s, usable in zip(points, found.mean, found.usable, strict=True)
-            if usable and abs(s - score) <= error
-        ]
-        tied = f"; within one standard error: {min(near):.3g} to {max(near):.3g}" if len(near) > 1 else ""
-        which = "best" if found.rule == "min" else "strongest within one standard error of the best"
-        return f"{value:.4g}, the {which} of {len(points)} by {count} folds{where}{tied}"
+        alike = [p for p, each in zip(points, found.mean, strict=True) if abs(each - score) <= error]
+        tied = f"; within one standard error: {min(alike):.3g} to {max(alike):.3g}" if len(alike) > 1 else ""
+        which = "strongest" if near else f"strongest {within}" if within else "best"
+        return f"{value:.4g}, the {which} of {len(points)} by {count} folds, rule {found.rule!r}{near}{where}{tied}"
 
     def __repr__(self) -> str:
         return f"<Fit of {self.rows.target!r}: {self.loss}, strength {self.strength:.4g}, {self.solution.status}>"
@@ -323,10 +325,6 @@ class Fit(Shown):
         yield facts({name: "; ".join(texts) for name, texts in self._facts.items()})
         yield tables.as_html(self.scores)
         yield inside(self.solution)
-
-
-def _cost(found: CrossValidation, k: int) -> float:
-    return -found.mean[k] if found.scorer.greater_is_better else found.mean[k]
 
 
 def _grid(strengths: list[float]) -> str:

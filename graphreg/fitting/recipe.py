@@ -63,7 +63,7 @@ def fit(  # noqa: PLR0913
     edge_weight: Hashable | None = None,
     by: str = "sample",
     folds: Any = 5,
-    rule: str = "min",
+    rule: str = "paired",
     gap: float = 1e-6,
     seed: int = 0,
     seconds: float | None = None,
@@ -119,8 +119,10 @@ def fit(  # noqa: PLR0913
         Whether samples or whole nodes are held out; see `cross_validate`.
     folds : int, sequence or splitter
         As in `cross_validate`; a column of times for instance, by position: ``folds=frame["year"]``.
-    rule : {"min", "1se"}
-        Whether the strength with the best score is taken, or the strongest within one standard error of it.
+    rule : {"paired", "min", "1se"}
+        Which strength is taken: the best, unless it does not beat the strongest (one model for all) by more than one
+        standard error of their difference on the same folds: then that one; the best; or the strongest within one
+        standard error of the best. See `cross_validate`.
     gap, seed, seconds, memory, jobs, progress
         As in `cross_validate`.
 
@@ -152,22 +154,22 @@ def fit(  # noqa: PLR0913
     chosen = {"scoring": SCORES.get(family.name, "loss"), "by": by, "rule": rule, "seed": seed}
     how: dict[str, Any] = chosen | {"gap": gap, "memory": memory, "jobs": jobs, "progress": progress}
     with allowing(memory, seconds), cut_short("fit", lambda: False):
-        found = gr.cross_validate(problem, _strengths(problem) if strengths is None else list(strengths), folds, **how)
-        _go_on(found)
+        found = _finished(problem, _strengths(problem) if strengths is None else list(strengths), folds, how)
         pooled = _pooled(rows, family, whole, folds, how)
-        _go_on(found if pooled is None else pooled)
     found.assign()
     others = (*rows.remarks, *remarks), whole, pooled, _written(folds, by, rule, seed), strengths is None
     return Fit(problem, found, rows, family.name, family.why, *others)
 
 
-def _go_on(found: Any) -> None:
-    """Ctrl-C in a cross-validation, which gives the folds that are finished, ends all: these choose nothing."""
+def _finished(problem: gr.Problem, strengths: Sequence[float], folds: Any, how: dict[str, Any]) -> Any:
+    """A cross-validation that Ctrl-C ends, as the folds that are finished by then choose nothing."""
+    found = gr.cross_validate(problem, strengths, folds, **how)
     if found.ended == "interrupted":
         done = f"{len(found.runs)} of {len(found.folds)} folds were finished, and choose nothing"
         raise KeyboardInterrupt(
             f"fit: {done}; {AGAIN}; gr.cross_validate(..., checkpoint=) keeps those that are finished"
         )
+    return found
 
 
 def _written(folds: Any, by: str, rule: str, seed: int) -> tuple[str, str]:
@@ -182,7 +184,7 @@ def _pooled(rows: UsedRows, family: Family, graph: gr.Graph, folds: Any, how: di
         return None
     star = gr.Graph.from_edges([(graph.labels[0], label) for label in graph.labels[1:]])
     one = _problem(rows, family, star, gr.L2())
-    return gr.cross_validate(one, _strengths(one)[-1:], folds, **how)
+    return _finished(one, _strengths(one)[-1:], folds, how)
 
 
 def _problem(rows: UsedRows, family: Family, graph: gr.Graph, penalty: Any) -> gr.Problem:

@@ -328,12 +328,12 @@ def _regions(form: Form, covariance: str, *, worth: bool = True) -> dict[Hashabl
             *(("of the penalised coefficients: the bias of the node penalties is not counted",) if ridge else ()),
             *((fits.worth,) if worth else ()),
         )
-        known = share[i] > DECIDED
-        none = [f"{', '.join(map(str, index[~known]))} left out: the node penalties alone decide them"] * (
-            not known.all()
+        decided = share[i] > DECIDED
+        none = [f"{', '.join(map(str, index[~decided]))} left out: the node penalties alone decide them"] * (
+            not decided.all()
         )
-        estimate, own = pd.Series(coef[i][known], index=index[known]), V[i][np.ix_(known, known)]
-        if known.any():
+        estimate, own = pd.Series(coef[i][decided], index=index[decided]), V[i][np.ix_(decided, decided)]
+        if decided.any():
             out[label] = ConfidenceRegion(estimate, own, f"node {label!r}, its own estimate", (*assumed, *none))
     return out
 

@@ -15,7 +15,7 @@ from ..base.display import Suggesting
 from ..errors import MethodError
 from ..form import EdgeBlock, Form, SampleBlock
 from ..terms import Array
-from ..terms.penalties import AbstractSmoothPenalty, SquaredL2
+from ..terms.penalties import AbstractSmoothPenalty
 from .gradients import NodeGradients
 from .nodeprox import AbstractNodeProx, node_proxes
 
@@ -82,15 +82,17 @@ class Oracles(Suggesting):
         """mu and mu a of the node penalties mu_ij/2 (w_ij - a_ij)^2, (n, d) each."""
         mu, pull = np.zeros((self.n, self.d)), np.zeros((self.n, self.d))
         for edge in self._ground:
-            if isinstance(edge.penalty, SquaredL2):
-                at, center = np.ix_(edge.tail, edge.columns(self.d)), 0.0 if edge.center is None else edge.center
-                np.add.at(mu, at, edge.weight[:, None])
-                np.add.at(pull, at, edge.weight[:, None] * center)
+            columns = edge.columns(self.d)
+            Q = edge.penalty.quadratic(len(columns)) if isinstance(edge.penalty, AbstractSmoothPenalty) else None
+            if Q is not None and not np.triu(Q, 1).any():
+                at, share = np.ix_(edge.tail, columns), edge.weight[:, None] * np.diagonal(Q)
+                np.add.at(mu, at, share)
+                np.add.at(pull, at, share * (0.0 if edge.center is None else edge.center))
         return mu, pull
 
     def prox(self, v: Array, step: Any) -> Array:
-        """argmin over w of f_i(w) + ||w - v_i||^2 / (2 step_i), of the losses with the node penalties `SquaredL2`,
-        without others, (n, d); ``step`` is a number or (n,).
+        """argmin over w of f_i(w) + ||w - v_i||^2 / (2 step_i), of the losses with ridges, the node penalties
+        `SquaredL2`, without other penalties, (n, d); ``step`` is a number or (n,).
 
         With t the step and a node penalty mu/2 ||w - a||^2, that of the losses at (v + t mu a) / (1 + t mu) with the
         step t / (1 + t mu), also where mu differs between coordinates, which are then measured in
@@ -186,7 +188,8 @@ def _in_units(block: SampleBlock, unit: Array) -> SampleBlock:
     each = unit.reshape(len(unit), 1 if block.X is None else block.X.shape[1], -1)
     if block.X is None or (each != each[:, :, :1]).any():
         raise MethodError(
-            f"{block.name} has no prox beside a node penalty on some coordinates of a predictor alone; take it by gradient"
+            f"{block.name} has no prox beside a node penalty on some coordinates of a predictor alone; "
+            "take its gradient"
         )
     X = block.X * each[block.node, :, 0]
     return replace(block, map=replace(cast(Any, block.map), X=X))

@@ -125,8 +125,8 @@ def plot_bounds(solutions: Solution | Sequence[Solution], x: str = "rounds", ax:
     Raises
     ------
     ModelError
-        For another x, where there is no certificate with rounds to be drawn, where the solutions are of different
-        problems, or where matplotlib is missing.
+        For another x, for runs of different methods, where there is no certificate with rounds to be drawn, where the
+        solutions are of different problems, or where matplotlib is missing.
 
     Examples
     --------
@@ -136,6 +136,8 @@ def plot_bounds(solutions: Solution | Sequence[Solution], x: str = "rounds", ax:
     """
     checks.one_of(*COSTS)(x, "x")
     runs = [solutions] if isinstance(solutions, Solution) else list(solutions)
+    if isinstance(solutions, Mapping) or len({run.method for run in runs}) > 1:
+        raise ModelError("runs of one method are drawn as one; plot_trace({name: run, ...}) draws those of several")
     certified, screens = _records(runs)
     axes = axes_for(ax, (7.5, 5.5))
     below = _part_below(axes)

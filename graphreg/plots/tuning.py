@@ -119,7 +119,7 @@ def _draw(axes: Axes, strengths: Array, lines: Array, names: list[str], each: st
 
 
 # ---- pictures of a cross-validation: held-out scores against one strength, or over two -------------------------------
-CHOICES = {"best": ("o", "tab:green"), "1se": ("D", "tab:orange")}  # how the two are marked
+CHOICES = {"best": ("o", "tab:green"), "1se": ("D", "tab:orange"), "paired": ("s", "tab:purple")}  # how they are marked
 
 
 def plot_cross_validation(found: CrossValidation, ax: Axes | None = None) -> Axes:
@@ -163,8 +163,8 @@ def plot_cross_validation(found: CrossValidation, ax: Axes | None = None) -> Axe
     return finished(axes, f"{len(found.folds)}-fold cross-validation{done}")
 
 
-def _mark(axes: Axes, found: CrossValidation, x: Array, y: Array, sizes: tuple[int, int], **style: Any) -> None:
-    """Mark the two choices, where they are known; the larger mark shows around the other where they are the same."""
+def _mark(axes: Axes, found: CrossValidation, x: Array, y: Array, sizes: tuple[int, ...], **style: Any) -> None:
+    """Mark the choices, where they are known; the larger mark shows around the other where they are the same."""
     for (name, (mark, colour)), size in zip(CHOICES.items(), sizes, strict=True):
         for k in np.flatnonzero([name in said for said in found.choices]):
             label = f"{name}: {', '.join(f'{value:.3g}' for value in found.grid.points[k])}"
@@ -182,7 +182,7 @@ def _line(axes: Axes, found: CrossValidation) -> None:
     if len(lost):
         foot = axes.get_xaxis_transform()
         axes.plot(lost, np.full(len(lost), 0.02), "x", color="tab:red", transform=foot, label="not certified")
-    _mark(axes, found, x, found.mean, (11, 6), zorder=2)
+    _mark(axes, found, x, found.mean, (11, 6, 8), zorder=2)
     if found.complete:
         best, sign = found.index("min"), -1.0 if found.scorer.greater_is_better else 1.0
         limit = found.mean[best] + sign * found.standard_error[best]
@@ -204,7 +204,7 @@ def _map(axes: Axes, found: CrossValidation) -> None:
     if np.isnan(table).any():
         axes.patch.set(hatch="////", edgecolor="0.35")
         swatch(axes, "////", "no score")
-    _mark(axes, found, place[1], place[0], (13, 7), markeredgecolor="white")
+    _mark(axes, found, place[1], place[0], (13, 7, 9), markeredgecolor="white")
     for axis, values in ((axes.yaxis, rows), (axes.xaxis, columns)):
         shown = np.arange(0, len(values), -(-len(values) // MOST_TICKS))
         axis.set_ticks(shown, [f"{values[j]:.3g}" for j in shown])

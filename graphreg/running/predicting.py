@@ -8,6 +8,7 @@ Only their ratios play a part, so that the same problem is solved in the same wa
 from __future__ import annotations
 
 import math
+from bisect import bisect
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,21 +16,22 @@ from ..base.compiled import compiles
 from ..form import Form
 from ..network import code_of, compiled_from
 from ..oracles import factor_bytes, filled_work, work
+from ..terms import SampleBlock
 from ..terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 
 BAND = 1e10  # multiplications of a banded factorisation, a bound: beyond it the fill is not counted
-MULTIPLICATION = 2.6e-10  # seconds, of those of a factor, with the solves that follow
+MULTIPLICATION = 2.8e-10  # seconds, of those of a factor, with the solves that follow
 SMALL = 0.3  # of the rest: what is not counted
 COUNTED = 5e-6  # seconds in which a node or an edge is
-STEPS = 7.5  # of the interior-point method to a gap of 1e-6
-KINKS = 3.0  # more where losses have kinks
-SET_UP = 8e-3  # seconds of what is done before them
-MANY = 150  # rounds: where that method takes no longer, it comes first
+STEPS = 8.0  # of the interior-point method to a gap of 1e-6
+KINKS = 2.5  # more where losses have kinks
+SET_UP = 4e-3  # seconds of what is done before them
+MANY = 110  # rounds: where that method takes no longer, it comes first
 PER_NUMBER = 100.0  # bytes of rounds and their certificates, for each parameter and difference
 PER_GRAM, PER_SQUARE = 16.0, 8.0  # bytes for each entry of a node's d x d matrices, and of one that all share
 PER_ROW = 2000.0  # bytes of what CVXPY and a solver make of each parameter, difference and sample
 MORE = 1.25  # steps for each further digit
-MOST = 1e12  # rounds
+MOST = 10**12  # rounds
 
 
 @dataclass(frozen=True)
@@ -72,22 +74,67 @@ class Costs:
         return sum(block.offset.size for block in self.form.samples)
 
     def rounds_in(self, seconds: float) -> int:
-        """The number of rounds of `PrimalDual` that take so long: some before they are compiled, and more from then
-        on. Of no end of time `MOST`."""
-        plain = min(seconds / self.round(compiled=False), MOST)
-        first = compiled_from(self.form.differences, code_of(self.form).price, self.earlier)
-        if plain < first or not compiles():
-            return int(plain)
-        return int(first + (plain - first) * self.round(compiled=False) / self.round(compiled=True))
+        """The number of rounds of `PrimalDual` that take no longer, up to `MOST`."""
+        return bisect(range(1, MOST), seconds, key=self.run)
+
+    def run(self, rounds: int) -> float:
+        """Seconds of so many rounds of `PrimalDual`, some before they are compiled, of the looks at them, which become
+        rarer, and of what is done once."""
+        plain = min(rounds, self._plain)
+        out = 1.5e-3 + 1.3e-6 * self._numbers + 3e-3 * self.stacks
+        out += plain * self.round(compiled=False) + looks_at(plain) * self.look(compiled=False)
+        if plain < rounds:
+            out += (rounds - plain) * self.round(compiled=True)
+            out += (looks_at(rounds) - looks_at(plain)) * self.look(compiled=True)
+        return out
+
+    @cached_property
+    def _plain(self) -> float:
+        """The number of rounds before they are compiled."""
+        form = self.form
+        return compiled_from(form.differences, code_of(form).price, self.earlier) if compiles() else math.inf
 
     def round(self, compiled: bool) -> float:
-        """Seconds of a round of `PrimalDual`, with its share of looks at it."""
-        n, d = self.form.shape
-        out = 9e-5 + (2.9e-9 if compiled else 3.0e-8) * (n * d + self.differences)
+        """Seconds of a round of `PrimalDual`."""
+        return self._proxes + (6e-10 if compiled else 6e-9) * self._numbers
+
+    def look(self, compiled: bool) -> float:
+        """Seconds of a look at it."""
+        return 2e-4 + 1.3e-3 * self.stacks + (1e-8 if compiled else 1e-7) * self._numbers
+
+    @cached_property
+    def _numbers(self) -> float:
+        """Parameters and differences."""
+        return self.form.n * self.form.d + self.differences
+
+    @cached_property
+    def _designs(self) -> list[tuple[SampleBlock, int, int]]:
+        """The samples that are not of w_i itself, the number of stacks of nodes with about as many of them, which are
+        gone through one after the other, and the entries of their designs."""
+        out = list[tuple[SampleBlock, int, int]]()
         for block in self.form.samples:
-            numbers = block.offset.size * d if block.map.noun == "sample" else block.A.nnz
-            if not isinstance(block.loss, AbstractQuadraticLoss):
-                out += 8e-4 + (4.5e-8 if isinstance(block.loss, AbstractSmoothLoss) else 1.5e-7) * numbers
+            if block.map.noun == "row":
+                out.append((block, 1, block.A.nnz))
+            elif block.X is not None:
+                out.append((block, len(block.layout.lanes), block.offset.size * self.form.d))
+        return out
+
+    @cached_property
+    def stacks(self) -> int:
+        """The number of stacks of nodes beyond one of each loss."""
+        return sum(stacks - 1 for _, stacks, _ in self._designs)
+
+    @cached_property
+    def _proxes(self) -> float:
+        """Seconds of what a round has numpy do, and of the proxes of losses, which take steps unless they are
+        squares."""
+        out = 1e-4
+        for block, stacks, entries in self._designs:
+            if isinstance(block.loss, AbstractQuadraticLoss):
+                out += 2e-9 * self.form.n * self.form.d**2
+            else:
+                smooth = isinstance(block.loss, AbstractSmoothLoss)
+                out += 1e-4 * stacks + (1e-7 * block.offset.size if smooth else 2.5e-7 * entries)
         return out
 
     @property
@@ -105,13 +152,10 @@ class Costs:
     @property
     def _around_factors(self) -> float:
         """Seconds of a step, with a look at it, but for its factorisation."""
-        out = 1e-3 + 1e-6 * self.differences
-        for block in self.form.samples:
-            numbers = block.offset.size * self.form.d
-            out += 8e-10 * numbers * self.form.d
-            if not isinstance(block.loss, AbstractQuadraticLoss):
-                boxes = block.loss.bends(block.y.ravel()[:1]) is not None
-                out += 2.9e-7 * block.offset.size if boxes else 2.9e-8 * numbers
+        out = 1.4e-3 + 8.6e-7 * self.differences + 2.7e-6 * self.form.n
+        for block, _, entries in self._designs:
+            squares, boxes = isinstance(block.loss, AbstractQuadraticLoss), block.loss.bends(block.y.ravel()[:1])
+            out += 2e-7 * entries + (0.0 if squares or boxes is None else 1.1e-6 * block.offset.size)
         return out
 
     @property
@@ -135,3 +179,8 @@ class Costs:
     def exact(self) -> float:
         """Seconds of `Exact`."""
         return 2e-2 + 2e-5 * self.differences + 1.3e-5 * self.samples + 2.5e-9 * self.multiplications
+
+
+def looks_at(rounds: float) -> float:
+    """The number of looks at so many rounds: the next is after a tenth of them at least, or half way to the gap."""
+    return 3.5 * math.log1p(rounds / 15.0)

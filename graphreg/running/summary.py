@@ -201,7 +201,7 @@ def _nodes_of(form: Form, labels: Sequence[Hashable]) -> Array:
     node = places_of(labels, form.space.index)
     if (node < 0).any():
         row = int(np.argmin(node))
-        others = len({labels[k] for k in np.flatnonzero(node < 0)}) - 1
+        others = len({labels[int(k)] for k in np.flatnonzero(node < 0)}) - 1
         more = f", and others are at {others:,} more that are none" if others else ""
         said = did_you_mean(labels[row], form.space.index)
         raise DataError(

@@ -34,9 +34,9 @@ def largest_around(function: Any, x: Array, spread: Array, rowwise: bool = False
     """
     points = list(ends(x, spread)) if x.ndim == 1 else [x]
     if x.ndim == 2:
+        far = np.where(spread > 0.0, np.nextafter(x.shape[1] * spread, np.inf), 0.0)
         for j in np.flatnonzero(spread.any(axis=0)):
-            step = np.where(np.arange(x.shape[1]) == j, x.shape[1] * spread, 0.0)
-            points += ends(x, step)
+            points += ends(x, np.where(np.arange(x.shape[1]) == j, far, 0.0))
     found = np.reshape(function(np.concatenate(points)), (-1, len(x))) if rowwise else [function(p) for p in points]
     values = [np.asarray(each, dtype=float) for each in found]
     top, size = np.maximum.reduce(values), np.maximum.reduce(np.abs(values))

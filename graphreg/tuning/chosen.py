@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-RULES = ("min", "1se")
+RULES = ("min", "1se", "paired")
+PAIRED = (
+    "'paired' is the strongest, unless the best beats it by more than one standard error of their paired difference"
+)
 
 
 def scores_of(form: Form, fold: Fold, run: FoldRun, scorer: Scorer, grid: Grid) -> Array:
@@ -58,7 +61,7 @@ class CrossValidation(Shown):
     folds : Folds
     scorer : Scorer
     rule : str
-        "min" or "1se", by which ``chosen`` is chosen.
+        "min", "1se" or "paired", by which ``chosen`` is chosen.
     gap : float
         The relative gap that was asked of every solve.
     runs : dict
@@ -122,12 +125,33 @@ class CrossValidation(Shown):
     @cached_property
     def standard_error(self) -> Array:
         """``sqrt(sum_k p_k (s_k - score)^2 / (K - 1))``, by point; nan for a single fold."""
+        return self._error(self._scores)
+
+    def _error(self, values: Array) -> Array:
+        """The standard error of the mean of what the folds gave, (K,) or (K, points)."""
         with np.errstate(invalid="ignore"):
-            squares = self.share @ (self._scores - self.mean) ** 2
-        return np.sqrt(squares / (len(self.runs) - 1)) if len(self.runs) > 1 else np.full(len(self.mean), np.nan)
+            squares = self.share @ (values - self.share @ values) ** 2
+        return np.sqrt(squares / (len(self.runs) - 1)) if len(self.runs) > 1 else np.full(squares.shape, np.nan)
+
+    def behind(self, k: int, other: CrossValidation | None = None) -> tuple[float, float]:
+        """How much worse the k-th point is than the best one, and the standard error of this.
+
+        With d_k the difference of the two scores on fold k: ``d = sum_k p_k d_k`` and
+        ``sqrt(sum_k p_k (d_k - d)^2 / (K - 1))``, in which what makes a fold hard for both cancels.
+
+        Parameters
+        ----------
+        k : int
+        other : CrossValidation, optional
+            The k-th point is one of this, on the same folds.
+        """
+        scores = self._scores if other is None else other._scores
+        differences = scores[:, k] - self._scores[:, self.index("min")]
+        worse = self.share @ (-differences if self.scorer.greater_is_better else differences)
+        return float(worse), float(self._error(differences))
 
     def index(self, rule: str) -> int:
-        """The number of the point that a rule chooses, "min" or "1se".
+        """The number of the point that a rule chooses, "min", "1se" or "paired".
 
         Raises
         ------
@@ -148,8 +172,14 @@ class CrossValidation(Shown):
         if rule == "min":
             return best
         if not np.isfinite(self.standard_error[best]):
-            raise ModelError("the 1-SE rule needs a standard error, and that takes two finished folds; finish more")
+            raise ModelError(
+                f"the rule {rule!r} needs a standard error, and that takes two finished folds; finish more"
+            )
         strength = np.array(self.grid.regularisation(self.problem.form))
+        if rule == "paired":
+            end = int(np.argmax(np.where(self.usable, strength, -np.inf)))
+            worse, noise = self.behind(end)
+            return end if worse <= noise else best
         within = np.flatnonzero(cost <= cost[best] + self.standard_error[best])
         return int(within[np.lexsort((cost[within], -strength[within]))[0]])
 
@@ -236,12 +266,14 @@ class CrossValidation(Shown):
 
     @property
     def choices(self) -> list[str]:
-        """The choice of each point: "best", "1se", both, "excluded", or nothing."""
+        """What each point is, of "best", "1se", and "paired" where that is the rule; "excluded"; or nothing."""
         words: list[list[str]] = [[] if usable else ["excluded"] for usable in self.usable]
         if self.complete and self.usable.any():
             words[self.index("min")].append("best")
             with suppress(ModelError):  # there is no standard error, or no order of the points
                 words[self.index("1se")].append("1se")
+                if self.rule == "paired":
+                    words[self.index("paired")].append("paired")
         return [", ".join(each) for each in words]
 
     def _title(self) -> str:
@@ -297,6 +329,7 @@ class CrossValidation(Shown):
             self.scorer.assumed,
             "the standard error takes the folds' scores for independent, though their training data overlap",
             f"'1se' is the strongest regularisation within one standard error of the best score{others}",
+            *([PAIRED] if self.rule == "paired" else []),
             *([self.indifferent] if self.rule == "1se" and self.indifferent else []),
             *([units] if units else []),
             f"every solve certified to a relative gap of {self.gap:g}; points where one was not have no score",

@@ -80,11 +80,14 @@ def cross_validate(  # noqa: PLR0913
         weights of one fold's held-out samples. Formulas: `graphreg.tuning.scoring`.
     greater_is_better : bool
         Of a function of your own.
-    rule : {"min", "1se"}
+    rule : {"min", "1se", "paired"}
         "min" chooses the point with the best score; "1se" the strongest regularisation whose score is within one
         standard error of the best. Where folds are noisy (one sample or count per node) that is the strongest of the
         grid, whatever the data say, and a MethodWarning says so: use "min" there. Of several Parameters the one with
-        the largest geometric mean is the strongest.
+        the largest geometric mean is the strongest. "paired" chooses the best, unless it does not beat the strongest of
+        the grid by more than one standard error of their difference, fold by fold: then that one, so that one heavy
+        fold does not decide. It is the rule of one standard error of Breiman et al. (1984) for two models, on paired
+        differences.
     method : AbstractMethod, optional
         By default that of `path`. An iterative method begins each solve between the answers at two strengths that are
         solved, or where several Parameters vary at the last answer.
@@ -139,7 +142,7 @@ def cross_validate(  # noqa: PLR0913
         with needed("cross_validate"):
             values, split = grid_of(problem, grid), folds_of(problem.form, folds, by, seed)
         scorer = scorer_of(problem.form, scoring, greater_is_better)
-        if rule == "1se":
+        if rule != "min":
             values.regularisation(problem.form)  # refuses where no order is known, before hours are spent
         if not callable(scoring):
             _try(problem, split, scorer)

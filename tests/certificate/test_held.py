@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from functools import cache
 
 import cvxpy as cp
 import networkx as nx
@@ -108,10 +109,11 @@ def rows_of(edge, form, v):
 
 
 class Face:
-    """The optimal face of a problem, a hair wide."""
+    """The optimal face of a problem, a hair wide; what it has been asked it remembers."""
 
     def __init__(self, form):
         self.form = form
+        self.reach, self.at = cache(self._reach), cache(self._at)
         self.value, self.constraints, self.v = written(form)
         self.best = self.solve(cp.Minimize(self.value), self.constraints)
 
@@ -123,15 +125,15 @@ class Face:
             except cp.SolverError:
                 return None
 
-    def reach(self, edge, e, j):
+    def _reach(self, k, e, j):
         """The least and the largest value of a number of a row on the face."""
-        z = rows_of(edge, self.form, self.v)[e, j]
+        z = rows_of(self.form.edges[k], self.form, self.v)[e, j]
         near = [*self.constraints, self.value <= self.best + FACE * max(1.0, abs(self.best))]
         return [self.solve(goal(z), near) for goal in (cp.Minimize, cp.Maximize)]
 
-    def at(self, edge, e, columns, value):
+    def _at(self, k, e, columns, value):
         """The optimum where numbers of a row have a value."""
-        z = rows_of(edge, self.form, self.v)[e, columns]
+        z = rows_of(self.form.edges[k], self.form, self.v)[e, list(columns)]
         return self.solve(cp.Minimize(self.value), [*self.constraints, z == value])
 
 
@@ -142,27 +144,26 @@ def ends_of(phi):
     return [float(end) for end in ends if np.isfinite(end)] or [0.0]
 
 
-def judge(form, found):
+def judge(face, found):
     """How many claims there are of each kind; every one against the face."""
-    face, table = Face(form), found.table
+    form, table = face.form, found.table
     counts = {"held": 0, "not held": 0, "undecided": 0}
     parts = separate(form)
     begin = 0
     for edge, k, columns in zip(parts.form.edges, parts.owner, parts.columns, strict=True):
         if isinstance(edge.penalty, (gr.SquaredL2, gr.HuberNorm)):
             continue
-        whole = form.edges[k]
         for e in range(edge.count):
             row = table.iloc[begin + e]
             counts[row["state"]] += 1
-            assert row["term"] == whole.name
+            assert row["term"] == form.edges[k].name
             if row["state"] == "held":
                 for j in columns:
-                    for reached in face.reach(whole, e, int(j)):
+                    for reached in face.reach(k, e, int(j)):
                         assert reached is None or abs(reached - row["at"]) <= SEEN, (row.to_dict(), reached)
             if row["state"] == "not held":
                 for end in ends_of(edge.penalty):
-                    tied = face.at(whole, e, columns, end)
+                    tied = face.at(k, e, tuple(columns.tolist()), end)
                     assert tied is None or tied > face.best, (row.to_dict(), tied, face.best)
         begin += edge.count
     assert begin == len(table)
@@ -174,10 +175,11 @@ def test_claims_hold_on_the_optimal_face(whole):
     total = {"held": 0, "not held": 0, "undecided": 0}
     for seed in range(300 if whole else 10):
         problem = gr.Problem(drawn(seed))
+        face = Face(problem.form.frozen())
         for gap in (1e-3, 1e-9):
             solution = problem.solve(gr.Exact(), gap=gap, on_failure="return")
             if solution.certificate.valid:
-                counts = judge(solution.form, solution.held(prove=seed % 3 == 0))
+                counts = judge(face, solution.held(prove=seed % 3 == 0))
         total = {state: total[state] + counts[state] for state in total}
     assert total["held"] + total["not held"] > total["undecided"]
 

@@ -334,7 +334,7 @@ def test_equations_follow_at_variables_that_are_0_and_stay_so(v, low, moves, fol
     assert found == follows
 
 
-@pytest.mark.parametrize("power", [0, -30, -52, -230])
+@pytest.mark.parametrize("power", [0, -30, -52, -230, -1074])
 def test_almost_dummies_do_not_pass_for_dummies(power):
     K = dummies()
     K[2] = [1.0, 1.0, 2.0**power]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import networkx as nx
 import numpy as np
@@ -581,8 +582,10 @@ def test_columns_of_any_entries_are_taken_as_they_are():
         for i in range(12):
             within(left, divmod(i, 3), at(form, exact, i))
     w = rng.standard_normal(form.shape)
-    for low in (0.0, 1.0, -1.0):  # targets that low parts undo, too
-        one.targets = one.targets[0], low * one.targets[0] * (1.0 + 2.0**-40), np.full(one.shape, 2.0**-30)
+    target = one.targets[0]
+    for low, large in product((0.0, 1.0, -1.0), (1.0, 1e8)):  # targets that low parts undo, too, or that outweigh Kw
+        high = large * target
+        one.targets = high, low * high * (1.0 + 2.0**-40), np.full(one.shape, 2.0**-30)
         for plain in (False, True):
             ((_, z, around),) = one.predicted(w, plain)
             for e, c in np.ndindex(*one.shape):
@@ -590,7 +593,22 @@ def test_columns_of_any_entries_are_taken_as_they_are():
                 true -= number(one.targets[0][e, c]) + number(one.targets[1][e, c])
                 for off in (-1, 1):
                     assert abs(true + off * number(2.0**-30) - number(z[e, c])) <= number(around[e, c])
-                assert around[e, c] <= 2.0**-30 + 1e-14
+                assert around[e, c] <= 2.0**-30 + 1e-14 * large
+
+
+def test_errors_of_targets_along_edges_are_no_part_of_them():
+    form = form_of("squares along a path")
+    system, rng = System(form), np.random.default_rng(18)
+    one, w = system.flows[0], rng.standard_normal(form.shape)
+    exact = [sum(x * number(w.ravel()[i]) for i, x in column.items()) for column in columns(form)[one.columns]]
+    target = rng.standard_normal(one.shape)
+    one.targets = target, 2.0**-60 * target, np.full(one.shape, 2.0**-30)
+    for some_, z, around in one.predicted(w, True):
+        for r, (e, c) in enumerate(np.ndindex(*z.shape)):
+            at_ = some_.start + e, c
+            true = exact[some_.start * one.shape[1] + r] - number(target[at_]) - number(one.targets[1][at_])
+            for off in (-1, 1):
+                assert abs(true + off * number(2.0**-30) - number(z[e, c])) <= number(around[e, c])
 
 
 def test_rows_of_systems_that_are_alike_are_looked_at():

@@ -529,8 +529,8 @@ def test_exponential_cones(dual):
         v = np.array([at - far, p, z]) if not dual else np.array([-p, at + far, z])
         assert verify.in_exponential(tuple(v[:, None]), tuple(off[:, None]), 0.0, dual)[0]
     assert min(seen.values()) > 100
-    out = {False: [(-1, 1, 0), (-1, -1, 1), (-1, 1, -1), (1, 1, 1), (0, 1, 1), (1, 0, 1), (-1, 0, -1)]}
-    out[True] = [(1, 1, 1), (-1, 0, -1), (-1, -2, 1), (-1, 0, 0), (0, -1, 1), (0, 1, -1)]
+    out = {False: [(-1, 1, 0), (-1, -1, 1), (-1, 1, -1), (1, 1, 1), (0, 1, 1), (1, 0, 1), (0.5, 0, 1), (-1, 0, -1)]}
+    out[True] = [(1, 1, 1), (-1, 0, -1), (-1, -2, 1), (-1, 0, 0), (0, -1, 1), (0, -0.5, 1), (0, 1, -1)]
     face = {False: [(-1, 0, 1), (0, 0, 1), (-1, 0, 0)], True: [(0, 1, 1), (0, 0, 1), (0, 1, 0)]}
     for some, holds in ((out, False), (face, True)):
         for v in some[dual]:
@@ -653,6 +653,7 @@ def test_what_is_paid_for():
 
 
 def test_sums_of_bounds():
+    assert verify._below(Pair(np.zeros(1), np.zeros(1), np.zeros(1)), 0.0, 0.0) <= 0.0
     for high, second in ((1.0, 2.0**-53), (1.0, -(2.0**-54)), (2.0**-53, 1.0), (-1.0, 1.0 - 2.0**-53)):
         pair = Pair(np.array([high]), np.array([0.0]), np.array([0.0]))
         assert number(verify._below(pair, second, 0.0)) <= number(high) + number(second)

@@ -397,7 +397,9 @@ def test_parts_of_cvxpy_that_are_not_followed_are_no_obstacle():
 def test_what_is_about_is_said_without_a_gap_too():
     x = cp.Variable(name="x")
     found = gr.certify(cp.Problem(cp.Minimize(x), [0.1 * x / 3 >= 2, x <= 1]))
-    assert str(found).startswith("infeasible\n  of your formula\n  no point meets `")
+    first, scope, near, message = str(found).split("\n  ")
+    assert (first, scope, near) == ("infeasible", "of your formula", "proved at points near an answer of Clarabel")
+    assert message.startswith("no point meets `")
 
 
 def test_only_inequalities_are_compared_with_zero():
@@ -509,3 +511,16 @@ def test_each_kind_of_number_that_is_off_counts():
     for q, A in ((OFF, 0.0), (0.0, OFF)):
         work = formula._Rounded(p, exact.Off(0 * p.P, q * abs(p.q), A * abs(p.A), 0 * p.b, 0.0), known.curvature)
         assert not work.none("descent", known.evidence["descent"])
+
+
+def test_a_radius_and_the_slack_at_it_settle():
+    """Entries that are 0 have a radius, of which further rows depend."""
+    W, S = cp.Variable((4, 2), name="W"), cp.Variable((3, 3), symmetric=True, name="S")
+    r = np.random.default_rng(2)
+    A, B, C = r.standard_normal((20, 4)), r.standard_normal((20, 2)), np.cov(r.standard_normal((3, 10)))
+    low_rank = cp.sum_squares(A @ W - B) / 2 + 3 * cp.normNuc(W)
+    graphical = cp.trace(C @ S) - cp.log_det(S) + 0.2 * cp.norm1(S)
+    for objective in (low_rank, graphical):
+        found = gr.certify(cp.Problem(cp.Minimize(objective)))
+        assert found.scope.startswith("of your formula; at the point CVXPY's cones stand for")
+        assert found.holds(1e-6)

@@ -197,6 +197,31 @@ def test_the_strongest_within_one_standard_error_on_demand(fitted):
     assert apart.takes_all
 
 
+def test_one_model_for_all_is_taken_where_no_strength_beats_it_by_more_than_the_noise():
+    rng = np.random.default_rng(6)
+    frame = pd.DataFrame({"node": np.repeat(NODES[:4], 12), "x": rng.normal(size=48)})
+    frame["y"] = frame["x"] + rng.standard_t(1.5, size=48)  # one law for all, with errors of heavy tails
+    found = gr.fit(frame, nx.path_graph(NODES[:4]), target="y", node="node")
+    k = found.validation.index("min")
+    scores, best = found.scores["mse"], found.validation.mean[k]
+    assert found.strength == max(found.validation.points)
+    assert best < scores["this fit"] == scores["one model for all"]
+    worse, noise = found.validation.behind(found.validation.index("paired"))
+    assert worse == pytest.approx(scores["one model for all"] - best)
+    printed = " ".join(str(found).split())
+    assert "the strongest of 21 by 5 folds, rule 'paired'; the best of them" in printed
+    assert f"beats it by {worse:.2g} +- {noise:.2g}, no more than the noise; at the upper end" in printed
+    apart = gr.fit(frame, nx.Graph([NODES[:2], NODES[2:4]]), target="y", node="node")
+    assert apart.takes_all
+    assert "one model for all is taken before 21 strengths of this graph; the best of them" in " ".join(
+        str(apart).split()
+    )
+    least = gr.fit(frame, nx.path_graph(NODES[:4]), target="y", node="node", rule="min")
+    assert least.validation.index("min") == k
+    assert least.strength == found.validation.points[k]
+    assert "the best of 21 by 5 folds, rule 'min'" in str(least)
+
+
 @pytest.mark.parametrize("name", ["clusters", "coef", "certificate"])
 def test_names_of_the_answer_are_found(fitted, name):
     with pytest.raises(AttributeError, match=f"did you mean 'solution.{name}'"):

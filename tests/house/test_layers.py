@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from functools import cache
 
 import pytest
 from rooms import (
@@ -63,9 +64,17 @@ def through_a_face(source: str, found: Import) -> bool:
     if path is None or path.parent in (PACKAGE, PACKAGE / "base") or path.name == "__init__.py":
         return True
     face, _, name = found.module.rpartition(".")  # a module that its face exports as such
-    return found.module == found.name and any(
-        each.name == f"{face}.{name}" for where, each in all_imports() if where == path.parent / "__init__.py"
-    )
+    return found.module == found.name and f"{face}.{name}" in exported()[path.parent]
+
+
+@cache
+def exported():
+    """What the face of each folder imports, by its full name."""
+    faces = {path.parent: set() for path in PACKAGE.rglob("*.py")}
+    for path, found in all_imports():
+        if path.name == "__init__.py":
+            faces[path.parent].add(found.name)
+    return faces
 
 
 def test_every_module_has_a_room():

@@ -282,6 +282,7 @@ FACTS = [
         option(gr.MeanLoss, "scale", "mean"),
     ),
     ("from-cvxpy.md", '`scale="mean"` (the default)', mean),
+    ("strengths.md", '`rule="paired"`, the default of `gr.fit`', option(gr.fit, "rule", "paired")),
 ]
 
 

@@ -62,7 +62,16 @@ FUNCTIONS = {
     **dict.fromkeys(("ModelFile(path)", "plot_path(path)"), NONE),
 }
 READ_BY_ALL = {"model", "table", "edges", "--data", "--outlines", "--positions", "--clusters", "rows", "proof"}
-NEW = {"--csv", "--html", "--picture", "--events", "--markdown", "--proof", "file"}  # refused where there is anything
+NEW = {
+    "--csv",
+    "--html",
+    "--picture",
+    "--events",
+    "--markdown",
+    "--proof",
+    "--intervals",
+    "file",
+}  # refused where there is anything
 FOLDERS = {"folder", "--out"}
 OPTIONS = {  # of commands, where it is none of these
     "report --out": "Solution.report(file)",

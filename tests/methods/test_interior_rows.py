@@ -276,6 +276,9 @@ WILD = {
     "turned targets + 1e6": lambda: sum(
         (gr.L2()(w.at(i) - w.at(i + 1) @ np.roll(np.eye(3), 1, axis=0)) for i in range(20)), start=means(Y2[:21] + 1e6)
     ),
+    "rows of length 1e8 around a ring": lambda: (  # without a start well inside their cones there is no second step
+        means(Y2[:12]) + 0.3 * gr.L2()(w.across(nx.DiGraph((i, (i + 1) % 12) for i in range(12))) - 1e8)
+    ),
     "targets * 1e-9": lambda: means(1e-9 * Y) + 1e-9 * gr.L1()(w.along(range(T), 2)),
     "nodes without data": lambda: means(Y[::7], range(0, T, 7)) + gr.L1()(w.along(range(T), 2)),
     "huge strength": lambda: means(Y) + 1e6 * gr.L1()(w.along(range(T), 2)),

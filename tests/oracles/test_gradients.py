@@ -5,18 +5,22 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from core_cases import view_of
+from core_cases import SMOOTH, view_of
 from factories import thinned
 
 import graphreg as gr
 from graphreg.datasets import random_problem
 from graphreg.network.streams import KINDS, Streams
-from graphreg.oracles.gradients import without_gradient
-
-SMOOTH = [s for s in range(60) if not without_gradient(random_problem(s).problem.form)][:25]
+from graphreg.oracles.gradients import without_gradient, without_steps
 
 
-@pytest.fixture(params=thinned(SMOOTH, every=3))
+def test_the_seeds_are_those_of_smooth_losses():
+    forms = [random_problem(seed).problem.form for seed in range(40)]
+    assert [seed for seed, form in enumerate(forms) if not without_gradient(form)] == SMOOTH
+    assert [seed for seed, form in enumerate(forms) if not without_steps(form)] == SMOOTH
+
+
+@pytest.fixture(params=thinned(SMOOTH[:25], every=3))
 def view(request):
     return view_of(random_problem(request.param).problem.form)
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from core_cases import iterate, view_of
+from core_cases import SMOOTH, iterate, view_of
 from factories import chain, thinned
 
 import graphreg as gr
 from graphreg.datasets import random_problem
 from graphreg.errors import MethodError
-from graphreg.oracles.gradients import Accuracy, gradient_steps, without_steps
+from graphreg.oracles.gradients import Accuracy, gradient_steps
 
 LOSSES = [gr.SquaredLoss, gr.LogisticLoss, gr.HuberLoss]
-SMOOTH = [seed for seed in range(40) if not without_steps(random_problem(seed).problem.form)]
 
 
 def constant(tolerance):

@@ -129,6 +129,9 @@ def test_bounds_are_rounded_outwards(low, high, said):
 
 
 def test_bounds_that_are_none_are_refused(pyplot, problem, runs):
+    for several in ([runs[0], problem.solve(gr.ADMM(), rounds=5, gap=0.0)], {"a": runs[0]}):
+        with pytest.raises(ModelError, match="plot_trace"):
+            plot_bounds(several)
     with pytest.raises(ModelError, match="no run has a certificate in its trace"):
         plot_bounds(problem.solve(gr.Exact()))
     with pytest.raises(ModelError, match="x must be one of 'rounds'"):

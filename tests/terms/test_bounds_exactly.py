@@ -17,6 +17,7 @@ from law_cases import CLASSES, LOSSES, NUMBERS, PENALTIES, samples
 
 from graphreg.base.declaring import in_library
 from graphreg.terms.bounds import ULP, largest_around
+from graphreg.terms.bounds import half_square as half_square_of
 from graphreg.terms.losses import AbstractLoss
 from graphreg.terms.losses.epsilon_insensitive import SquaredEpsilonInsensitiveLoss
 from graphreg.terms.losses.expectile import ExpectileLoss
@@ -272,10 +273,10 @@ def corners(x, spread):
     return [list(corner) for corner in product(*each)]
 
 
-def judge(bound, x, spread, value, at, tight=False):
+def judge(bound, x, spread, value, at, tight=False, apart=None):
     """The bound of each row is one, and tight where nothing is spread; ``at`` says what values are added up of.
 
-    ``tight``: it is largest at a corner, to rounding.
+    ``tight``: it is largest at a corner, to rounding, and to ``apart`` where that is given.
     """
     for r in range(len(x)):
         found = [value(corner, r) for corner in corners(x[r], spread[r])]
@@ -288,7 +289,8 @@ def judge(bound, x, spread, value, at, tight=False):
             assert decimal(exact(bound[r])) >= most - abs(most) * SURE, here
             if plain:
                 size = abs(most) + decimal(sum(exact(z) for each in (at[r], spread[r]) for z in np.abs(np.ravel(each))))
-                assert decimal(exact(bound[r])) - most <= CLOSE * size + LEAST, here
+                more = 0 if apart is None else decimal(sum(exact(z) for z in np.ravel(apart[r])))
+                assert decimal(exact(bound[r])) - most <= CLOSE * size + more + LEAST, here
         elif plain:
             near = [[by * z for z in corner] for by in BESIDE for corner in corners(x[r], spread[r])]
             beside = [value(corner, r) for corner in [*near, *corners(x[r], spread[r] * (1.0 + 1e-13))]]
@@ -300,7 +302,14 @@ EXTREME_LOSSES = [
     HuberLoss(samples(NUMBERS), delta=1e-160),
     ExpectileLoss(samples(NUMBERS), tau=1e-310),
 ]
-SMALL = [Ball(1e-200), Box(-1e-200, 1e-200), HuberNorm(1e-160), Quadratic(1e-200 * np.eye(2))]
+SMALL = [
+    Ball(1e-200),
+    Box(-1e-200, 1e-200),
+    Box(-1e-200, 0.0),
+    Box(0.0, 1e-200),
+    HuberNorm(1e-160),
+    Quadratic(1e-200 * np.eye(2)),
+]
 LOSS_CASES = [*(loss for loss in LOSSES if type(loss) in LOSS_VALUES), *EXTREME_LOSSES]
 PENALTY_CASES = [*PENALTIES, *SMALL, Ball(1e90), Box(0.0, 1e90)]
 
@@ -313,6 +322,11 @@ def drawn_targets(loss, rng):
     """The coded targets of some samples."""
     y = loss.targets()
     return y[rng.integers(0, len(y), DRAWN)]
+
+
+def some_gone(y, rng):
+    """The targets, with classes that have left."""
+    return np.where((rng.random(y.shape) < 0.1) & (y == 0.0), -1.0, y)
 
 
 def rows(x):
@@ -330,9 +344,14 @@ def test_values_of_losses(loss):
     x = centers(rng, y.shape, ends, top)
     x = np.clip(x, -60.0, 60.0) if steep else x
     spread = np.minimum(spreads(rng, x), 100.0 if steep else np.inf)
+    if y.ndim == 2:
+        y, common = some_gone(y, rng), rng.choice([-1.0, 1.0], (DRAWN, 1)) * 10.0 ** rng.uniform(3.0, 8.0, (DRAWN, 1))
+        x = np.where(rng.random((DRAWN, 1)) < 0.3, 1e-2 * x + common, x)
+    apart = 2.0 * spread * (y if isinstance(loss, PoissonLoss) else 1.0) if steep else 0.0 * spread  # of both ends
     with np.errstate(over="ignore"):
         found = loss.value_bound(x, spread, y)
-    judge(found, x, spread, lambda r, i: h(r, rows(y)[i].tolist()), np.abs(x) + np.abs(y) + 1.0, not steep)
+    at = np.abs(x) + np.abs(y) + 1.0
+    judge(found, x, spread, lambda r, i: h(r, rows(y)[i].tolist()), at, tight=True, apart=apart)
 
 
 @pytest.mark.parametrize("loss", [each for each in LOSS_CASES if not isinstance(each, MultinomialLoss)], ids=named)
@@ -342,7 +361,9 @@ def test_conjugates_of_losses(loss):
     low, high = loss.domain(y)
     ends = np.unique([*rows(low).ravel(), *rows(high).ravel()])
     b = centers(rng, y.shape, tuple(ends[np.isfinite(ends)]))
-    spread = spreads(rng, b)
+    nearest = np.minimum(np.abs(b - low), np.abs(high - b))
+    reaching = nearest * (1.0 - 10.0 ** rng.uniform(-16.0, -1.0, b.shape))
+    spread = np.where((rng.random(b.shape) < 0.3) & np.isfinite(nearest), reaching, spreads(rng, b))
     b, spread = (np.concatenate([b, b]), np.concatenate([spread, 0.0 * spread]))
     y = np.concatenate([y, y])
     judge(
@@ -355,24 +376,23 @@ def test_conjugates_of_losses(loss):
     )
 
 
-@pytest.mark.parametrize("loss", [each for each in LOSS_CASES if isinstance(each, MultinomialLoss)], ids=named)
-def test_conjugates_of_classes(loss):
+@pytest.mark.parametrize("k", [3, 40])
+def test_conjugates_of_multinomial_classes(k):
     """Prices add up to 0: of one class they follow, and its box holds what those of the others may give."""
-    rng = np.random.default_rng(2)
-    y = drawn_targets(loss, rng)
-    y = np.where((rng.random(y.shape) < 0.1) & (y == 0.0), -1.0, y)
-    k, own = y.shape[1], loss.prices.dependent(y)
-    p = rng.dirichlet(np.full(k, 0.5), DRAWN) * rng.choice([1.0, 1.0, 0.0], (DRAWN, k))
-    b = np.where(y < 0.0, 0.0, p)  # of the others: of the own class what is left
-    spread = np.where(y < 0.0, 0.0, np.minimum(spreads(rng, b), 1.0)) * rng.choice([1.0, 1e-3])
-    row = np.arange(DRAWN)
+    loss = next(each for each in LOSS_CASES if isinstance(each, MultinomialLoss))
+    rng, drawn = np.random.default_rng(2), DRAWN if k == 3 else 20
+    row, own = np.arange(drawn), rng.integers(0, k, drawn)
+    y = some_gone(np.eye(k)[own], rng)
+    assert (loss.prices.dependent(y) == own).all()
+    p = rng.dirichlet(np.full(k, 0.5), drawn) * rng.choice([1.0, 1.0, 0.0], (drawn, k))
+    b = np.where((y < 0.0) & (rng.random((drawn, 1)) < 0.9), 0.0, p)  # of the others: of the own class what is left
+    spread = np.where(y < 0.0, 0.0, np.minimum(spreads(rng, b), 1.0)) * rng.choice([1.0, 1e-3, 0.0], (drawn, 1))
+    spread = spread if k == 3 else 0.0 * spread
     b[row, own] = spread[row, own] = 0.0
     sums = [sum(map(exact, each)) for each in b]
     b[row, own] = [-float(each) for each in sums]
     off = [abs(exact(b[r, own[r]]) + sums[r]) + sum(map(exact, spread[r])) for r in row]
-    spread[row, own] = [
-        float(each) if exact(float(each)) >= each else np.nextafter(float(each), np.inf) for each in off
-    ]
+    spread[row, own] = list(map(upwards, off))
     found = loss.conjugate_bound(b, spread, y)
     for r in row:
         others = [j for j in range(k) if j != own[r]]
@@ -381,8 +401,34 @@ def test_conjugates_of_classes(loss):
             whole = dict(zip(others, corner, strict=True))
             whole[own[r]] = -sum(corner)
             values.append(multinomial_conjugate([whole[j] for j in range(k)], y[r].tolist()))
-        most = max(values)
+        most, left = max(values), 1 + exact(b[r, own[r]]) - exact(spread[r, own[r]])
         assert found[r] == np.inf if most == INF else decimal_of(found[r]) >= most - abs(most) * SURE
+        inside = most < INF and left > 2**-40 and all(exact(b[r, j]) >= exact(spread[r, j]) for j in others)
+        assert not inside or np.isfinite(found[r]) or spread[r, others].any()
+        if inside and not spread[r, others].any():
+            assert decimal_of(found[r]) - most <= CLOSE
+
+
+def test_multinomial_values_of_many_classes():
+    """What is paid for rounding grows with them, and for that of large predictors with these."""
+    loss, rng, k = next(each for each in LOSS_CASES if isinstance(each, MultinomialLoss)), np.random.default_rng(13), 40
+    y, x = np.eye(k)[rng.integers(0, k, 20)], 1e-3 * rng.standard_normal((20, k))
+    judge(
+        loss.value_bound(x, 0.0 * x, y), x, 0.0 * x, lambda r, i: log_sum(r, y[i].tolist()), np.abs(x) + y, tight=True
+    )
+
+
+@pytest.mark.parametrize("term", [*LOSS_CASES, *PENALTY_CASES], ids=named)
+def test_a_row_is_bounded_by_itself(term):
+    """The bound of a row does not depend on others that it is asked for with: some ulp of how BLAS adds are less."""
+    rng = np.random.default_rng(14)
+    of = (drawn_targets(term, rng),) if isinstance(term, AbstractLoss) else ()
+    x = rng.uniform(-1.0, 1.0, of[0].shape if of else (DRAWN, coordinates(term)))
+    spread = rng.uniform(0.0, 1.0, x.shape) * rng.choice([0.0, 1.0], len(x)).reshape(-1, *[1] * (x.ndim - 1))
+    for bound in (term.value_bound, term.conjugate_bound):
+        found = bound(x, spread, *of)
+        alone = [bound(*(each[r : r + 1] for each in (x, spread, *of)))[0] for r in range(20)]
+        np.testing.assert_allclose(found[:20], alone, rtol=1e-14)
 
 
 def upwards(x):
@@ -462,6 +508,26 @@ def test_bounds_by_values_alone_trust_them_to_some_ulp():
         few = largest_around(lambda z: np.abs(z).sum(axis=1) * (1.0 - 15 * ULP), x[:, :k], spread[:, :k])
         assert few[0] >= (x + spread)[:, :k].sum()
     assert largest_around(lambda z: np.abs(z) * (1.0 - 15 * ULP), x[0], spread[0]).tolist() >= (x + spread)[0].tolist()
+    below = largest_around(lambda z: (z.sum(axis=1) - 100.0) * (1.0 + 15 * ULP), x[:, :1], spread[:, :1])
+    assert below[0] >= (x + spread)[0, 0] - 100.0
+
+
+def test_bounds_by_values_alone_are_asked_for_points_around_the_whole_box():
+    """k times the spread from the middle, at least, also where that is rounded and the middle is taken off."""
+    spread = np.random.default_rng(17).uniform(0.5, 1.0, (100, 3))
+    asked = []
+    for sign in (1.0, -1.0):
+        x = sign * 3.0 * spread
+        largest_around(lambda z: asked.append(z) or z.sum(axis=1), x, spread)
+        below, above = [map(exact, np.ravel(end(asked, axis=0))) for end in (np.min, np.max)]
+        for low, high, at, by in zip(below, above, x.ravel(), spread.ravel(), strict=True):
+            assert low <= exact(at) - 3 * exact(by)
+            assert high >= exact(at) + 3 * exact(by)
+        asked.clear()
+        spread[0] = 0.0  # a row of none, beside others
+        largest_around(lambda z: asked.append(z[0]) or z.sum(axis=1), x, spread)
+        assert all((z == x[0]).all() for z in asked)
+        asked.clear()
 
 
 @pytest.mark.parametrize("phi", [L1(), SquaredL2(), Box(-1.0, 2.0)], ids=named)
@@ -523,6 +589,14 @@ def test_many_coordinates(phi):
         judge(bound(x, zero), x, zero, lambda z, _, value=value: value(z), zero)
 
 
+def test_half_squares_of_many_coordinates():
+    """What each addition may lose is paid by their number."""
+    a = np.full((2, 20000), 2.0**-27)
+    a[:, :64] = 1.0
+    for found in half_square_of(a):
+        assert exact(found) >= (64 + (20000 - 64) * exact(2.0**-54)) / 2
+
+
 @pytest.mark.parametrize(
     "phi", [L1(), L2(), LInf(), SquaredL2(), HuberNorm(0.2), HuberNorm(1e-3), Ball(0.3)], ids=named
 )
@@ -546,10 +620,13 @@ AT_ENDS = [  # points that reach the end of a domain, and how far they may be sp
     (Zero().value_bound, [0.0, 0.0], [0.0, 0.0]),
     (Box(-1.0, 2.0).value_bound, [-1.0, 2.0], [0.0, 0.0]),
     (NonNegative().conjugate_bound, [-1.0, 0.0], [1.0, 0.0]),
+    (NonNegative().conjugate_bound, [-1.0, 0.0], [0.5, 0.0]),
 ]
 
 
-@pytest.mark.parametrize(("bound", "x", "spread"), AT_ENDS, ids=["L1", "L1-spread", "Zero", "Box", "NonNegative-Box"])
+@pytest.mark.parametrize(
+    ("bound", "x", "spread"), AT_ENDS, ids=["L1", "L1-spread", "Zero", "Box", "NonNegative-Box", "NonNegative-Box-less"]
+)
 def test_ends_of_domains(bound, x, spread):
     """They belong to it, and what lies a float beyond does not."""
     x, spread = np.array([x]), np.array([spread])
@@ -583,15 +660,29 @@ def test_poisson_of_counts_that_outweigh_what_rises():
 
 
 @pytest.mark.parametrize("off", [0, 4])
-def test_poisson_of_no_counts_rises_as_exp_does(off, monkeypatch):
+def test_poisson_and_gamma_rise_as_exp_does(off, monkeypatch):
     """Its rounding grows with the spread, and exp is trusted to 4 ulp."""
-    loss = next(each for each in LOSS_CASES if isinstance(each, PoissonLoss))
+    poisson, gamma = (next(each for each in LOSS_CASES if isinstance(each, cls)) for cls in (PoissonLoss, GammaLoss))
     spread = np.random.default_rng(10).uniform(20.0, 60.0, 100)
     zero, plain = 0.0 * spread, np.exp
     monkeypatch.setattr(np, "exp", lambda x: plain(x) * (1.0 - off * ULP))
-    for r, around in ((zero, spread), (spread, zero)):
-        found = loss.value_bound(r, around, zero)
-        assert all(decimal(exact(a)) >= exponential(exact(s)) for a, s in zip(found, spread, strict=True))
+    for loss, y in ((poisson, zero), (gamma, zero + 1.0)):
+        sign = 1.0 if loss is poisson else -1.0
+        for r, around in ((zero, spread), (sign * spread, zero)):
+            found = loss.value_bound(r, around, y)
+            for a, s in zip(found, spread, strict=True):
+                linear = exact(0.0) if loss is poisson else -exact(s)
+                assert decimal(exact(a)) >= exponential(exact(s)) + decimal(linear)
+
+
+def test_gamma_of_tiny_amounts():
+    """The rounding of the spread is paid where exp is far less; the last price costs nothing."""
+    loss = next(each for each in LOSS_CASES if isinstance(each, GammaLoss))
+    spread = np.random.default_rng(15).uniform(0.5, 1.0, 100)
+    r, y = np.full(100, 1e-3), np.full(100, 1e-30)
+    for a, s in zip(loss.value_bound(r, spread, y), spread, strict=True):
+        assert exact(a) >= exact(1e-3) + exact(s)
+    assert not loss.conjugate_bound(np.ones(3), np.zeros(3), np.array([1e-9, 1.0, 1e9])).any()
 
 
 def test_quadratic_where_products_cancel_or_underflow():
@@ -604,7 +695,35 @@ def test_quadratic_where_products_cancel_or_underflow():
         found = phi.value_bound(z, 0.0 * z)
         for bound, each in zip(found, z, strict=True):
             assert decimal_of(bound) >= half_square(root_times(phi, list(map(exact, each))))
-    assert (Quadratic(1e-200 * np.eye(2)).value_bound(1e-300 * np.eye(2), np.zeros((2, 2))) > 0.0).all()
+    for k in (1, 2):
+        assert (Quadratic(1e-200 * np.eye(k)).value_bound(1e-300 * np.eye(k), np.zeros((k, k))) > 0.0).all()
+    assert not Quadratic(np.diag([1.0, 0.0])).value_bound(np.array([[0.0, 5.0]]), np.array([[0.0, 1.0]])).any()
+
+
+def test_quadratic_of_many_coordinates():
+    """Of one root with many: what each addition may lose is paid by their number."""
+    phi, k = Quadratic(np.diag([1.0, 0.0])), 4000
+    object.__setattr__(phi, "root", np.ones((1, k)))
+    z = np.full((2, k), 2.0**-54)
+    z[:, :64] = 1.0
+    found = phi.value_bound(z, 0.0 * z)
+    for bound in found:
+        assert exact(bound) >= (64 + (k - 64) * exact(2.0**-54)) ** 2 / 2
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("tilt", [1.0, -1.0])
+def test_quadratic_by_a_solution_of_what_is_nearly_singular(sign, tilt, monkeypatch):
+    """What rounding leaves out of its residual is paid, times what the inverse makes of it; as much is left, too."""
+    rng, plain, phi = np.random.default_rng(16), np.linalg.solve, Quadratic(np.eye(2))
+    object.__setattr__(phi, "root", sign * np.array([[1.3, 0.9 * tilt], [0.0, 3e-4]]))
+    u = rng.standard_normal((400, 2))
+    u[:, 1] = 0.9 / 1.3 * tilt * u[:, 0] * (1.0 + 10.0 ** rng.uniform(-8.0, -2.0, 400))
+    units = rng.choice([0.0, 0.0, 1.0], (400, 1)) * rng.uniform(0.0, 16.0, (400, 1)) * rng.choice([-1.0, 1.0], u.shape)
+    monkeypatch.setattr(np.linalg, "solve", lambda A, b: plain(A, b + (units * ULP * np.abs(u)).T))
+    value = quadratic_conjugate(phi)
+    for bound, each in zip(phi.conjugate_bound(u, 0.0 * u), u, strict=True):
+        assert decimal_of(bound) >= value(list(map(exact, each)))
 
 
 def test_quadratic_by_any_solution(monkeypatch):

@@ -16,6 +16,10 @@ from graphreg.testing import check_penalty
 FORMULAS = [gr.L1(), gr.L2(), gr.LInf(), gr.HuberNorm(0.5), gr.SquaredL2(), gr.Quadratic(np.diag([1.0, 4.0]))]
 
 
+def l2(z):
+    return np.linalg.norm(z, axis=1)
+
+
 def given(phi):
     return gr.Penalty.from_prox(phi.value, phi.prox, phi.cvxpy, name=type(phi).__name__.lower())
 
@@ -41,6 +45,156 @@ def test_conjugates_are_bounded_over_whole_balls_and_only_inside_of_their_domain
     turned = given(gr.Quadratic(np.array([[1.0, 0.9], [0.9, 1.0]])))
     assert (turned._balls(2)[:15] >= RADII[:15] ** 2 / (2.0 * 0.1)).all()  # along (1, -1), between the axes
     np.testing.assert_array_equal(np.isinf(given(gr.L1())._balls(2)), RADII * 4.0 > 1.0)
+
+
+def column(s):
+    return np.reshape(s, (-1, 1))
+
+
+def soft(v, s):
+    return np.sign(v) * np.maximum(np.abs(v) - s, 0.0)
+
+
+def absolute(a):
+    return lambda z: a * np.abs(z), lambda v, s: soft(v, a * s), lambda u: np.where(np.abs(u) <= a, 0.0, np.inf)
+
+
+def squared(a):
+    return lambda z: 0.5 * a * z * z, lambda v, s: v / (1.0 + a * s), lambda u: u * u / (2.0 * a)
+
+
+def within(b):
+    return (lambda z: np.where(np.abs(z) <= b, 0.0, np.inf), lambda v, s: np.clip(v, -b, b), lambda u: b * np.abs(u))
+
+
+def beyond(e):
+    """What is more than e."""
+    return (
+        lambda z: np.maximum(np.abs(z) - e, 0.0),
+        lambda v, s: soft(v, s * (np.abs(v) > e + s)) if e == 0.0 else v - np.clip(soft(v, e), -s, s),
+        lambda u: np.where(np.abs(u) <= 1.0, e * np.abs(u), np.inf),
+    )
+
+
+def huber(d):
+    return (
+        lambda z: np.where(np.abs(z) <= d, z * z / 2.0, d * (np.abs(z) - d / 2.0)),
+        lambda v, s: np.where(np.abs(v) <= d * (1.0 + s), v / (1.0 + s), v - d * s * np.sign(v)),
+        lambda u: np.where(np.abs(u) <= d, u * u / 2.0, np.inf),
+    )
+
+
+def separable(*coordinates):
+    """Value, prox and conjugate of what is added up over coordinates."""
+    values, proxes, conjugates = zip(*coordinates, strict=True)
+    return (
+        lambda z: sum(f(x) for f, x in zip(values, z.T, strict=True)),
+        lambda v, s: np.stack([f(x, s) for f, x in zip(proxes, v.T, strict=True)], axis=1),
+        lambda u: sum(f(x) for f, x in zip(conjugates, u.T, strict=True)),
+    )
+
+
+TURN = np.linalg.qr(np.random.default_rng(5).standard_normal((3, 3)))[0]
+
+
+def turned(value, prox, conjugate):
+    """The same of other coordinates, in which nothing is exact."""
+    return lambda z: value(z @ TURN), lambda v, s: prox(v @ TURN, s) @ TURN.T, lambda u: conjugate(u @ TURN)
+
+
+def by_moreau(value, project, conjugate):
+    """A norm whose prox subtracts what is nearly v."""
+    return value, lambda v, s: v - column(s) * project(v / column(s)), conjugate
+
+
+def ball(r):
+    return (
+        lambda z: np.where(l2(z) <= r, 0.0, np.inf),
+        lambda v, s: v * np.minimum(1.0, r / np.maximum(l2(v), 1e-300))[:, None],
+        lambda u: r * l2(u),
+    )
+
+
+RIGHT = {
+    **{
+        repr(phi)[:20]: (phi.value, phi.prox, phi.conjugate) for phi in [*FORMULAS[:5], gr.Ball(1.0), gr.Box(-1.0, 1.0)]
+    },
+    **{f"ball {r:g}": ball(r) for r in (1.0, 1e-3, 1e6)},
+    "groups": (
+        lambda z: l2(z[:, :2]) + np.abs(z[:, 2]),
+        lambda v, s: np.hstack([gr.L2().prox(v[:, :2], s), gr.L1().prox(v[:, 2:], s)]),
+        lambda u: np.where((l2(u[:, :2]) <= 1.0) & (np.abs(u[:, 2]) <= 1.0), 0.0, np.inf),
+    ),
+    "sparse groups": (
+        lambda z: l2(z) + np.abs(z).sum(axis=1),
+        lambda v, s: gr.L2().prox(gr.L1().prox(v, s), s),
+        lambda u: np.where(l2(soft(u, 1.0)) <= 1.0, 0.0, np.inf),
+    ),
+    "elastic net": (
+        lambda z: np.abs(z).sum(axis=1) + 0.5 * l2(z) ** 2,
+        lambda v, s: soft(v, column(s)) / (1.0 + column(s)),
+        lambda u: 0.5 * (np.maximum(np.abs(u) - 1.0, 0.0) ** 2).sum(axis=1),
+    ),
+    "l2 by Moreau": by_moreau(l2, lambda q: q / np.maximum(1.0, l2(q))[:, None], gr.L2().conjugate),
+    "box by Moreau": (
+        lambda z: np.where((np.abs(z) <= 1.0).all(axis=1), 0.0, np.inf),
+        lambda v, s: v - column(s) * soft(v / column(s), 1.0 / column(s)),
+        lambda u: np.abs(u).sum(axis=1),
+    ),
+    "boxes": separable(within(1.0), within(1e-4), within(1e4)),
+    "squares": separable(squared(1.0), squared(1e-2), squared(1e2)),
+    "Huber": separable(huber(1.0), huber(0.1), huber(10.0)),
+    "beyond": separable(beyond(0.2), beyond(0.2), beyond(0.2)),
+    "mixed": separable(absolute(1.0), within(1.0), absolute(0.5)),
+    "turned boxes": turned(*separable(within(1.0), within(1.0), within(1.0))),
+    "turned beyond": turned(*separable(beyond(0.1), beyond(0.1), beyond(1.0))),
+    "turned mixed": turned(*separable(absolute(1.0), squared(1.0), within(1.0))),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_right_prox_is_believed_at_flows_of_all_sizes(name):
+    """Near 0, and where coordinates differ by many powers of ten; what a prox rounds is paid for there."""
+    value, prox, true = RIGHT[name]
+    rng = np.random.default_rng(1)
+    u = rng.choice([-1.0, 1.0], (1200, 3)) * 10.0 ** np.concatenate(
+        [rng.uniform(*decades, (400, 3)) for decades in ((-16.0, -2.0), (-12.0, 0.0), (-1.0, 1.0))]
+    )
+    u = np.vstack([u, [[-3e-13, 1.6e-5, -1e-4]]])
+    found, exact = gr.Penalty.from_prox(value, prox, name="mine").conjugate(u), true(u)
+    assert (found >= exact * (1.0 - 1e-12)).all()
+    clear = np.isfinite(true((1.0 + 1e-6) * u))
+    assert np.isfinite(found[clear]).all()
+    assert (found[clear] - exact[clear] <= 2e-6 * (exact + l2(u))[clear] + 1e-10).all()  # of slopes near 1
+
+
+def test_a_point_outside_of_the_domain_has_no_conjugate():
+    """Where rounding moves all that the prox returns out of a domain that is thin, nothing is known."""
+    value, prox, _ = turned(*separable(within(1e-6), within(1e6), within(1.0)))
+    with pytest.raises(TermError, match="no conjugate can be derived"):
+        gr.Penalty.from_prox(value, prox, name="mine").check(3)
+
+
+WRONG = {
+    "step left out": (l2, lambda v, s: gr.L2().prox(v, np.ones(len(v)))),
+    "another norm": (lambda z: np.abs(z).max(axis=1), lambda v, s: gr.L1().prox(v, s)),
+    "a square without its half": (lambda z: l2(z) ** 2, lambda v, s: v / (1.0 + column(s))),
+    "a ball too small": (ball(1.0)[0], ball(0.9)[1]),
+    "a ball too large": (ball(1.0)[0], ball(1.1)[1]),
+    "a box for a ball": (ball(1.0)[0], lambda v, s: np.clip(v, -1.0, 1.0)),
+}
+
+
+def said_of(value, prox):
+    try:
+        return str(check_penalty(gr.Penalty.from_prox(value, prox, name="mine"), k=2))
+    except TermError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_prox_is_not_believed(name):
+    assert re.search("FAIL|no conjugate can be derived", said_of(*WRONG[name]))
 
 
 @pytest.mark.parametrize("phi", thinned(FORMULAS[:5], every=2), ids=lambda phi: type(phi).__name__)
@@ -108,10 +262,6 @@ def test_all_that_apply_are_compared_and_judged_without_the_exact_route():
 def test_what_is_no_function_is_refused(arguments, named):
     with pytest.raises(TermError, match=f"{named} of from_prox must be a function"):
         gr.Penalty.from_prox(*arguments)
-
-
-def l2(z):
-    return np.linalg.norm(z, axis=1)
 
 
 def scalar_steps(v, s):

@@ -30,6 +30,24 @@ def test_the_one_se_rule():
     assert noisy.one_se == {"lam": 2.0}
 
 
+def test_the_paired_rule_takes_the_strongest_unless_the_best_beats_it_by_more_than_the_noise():
+    heavy = constructed([[1, 9, 9, 11], [4, 9, 9, 3], [5, 9, 9, 4], [6, 9, 9, 5]], rule="paired")  # one fold decides
+    worse, noise = heavy.behind(3)
+    assert (worse, noise) == pytest.approx((1.75, np.std([10, -1, -1, -1]) / np.sqrt(3)))
+    assert (heavy.best, heavy.chosen) == ({"lam": 1.0}, {"lam": 4.0})
+    assert heavy.table()["choice"].tolist() == ["best, 1se", "", "", "paired"]
+    assert "chosen by 'paired': lam = 4" in str(heavy)
+    assert "unless the best beats it by more than one standard error" in " ".join(heavy.assumed)
+    steady = constructed([[1, 90, 90, 1.3], [10, 90, 90, 10.2], [50, 90, 90, 50.3]], rule="paired")  # in every fold
+    assert (steady.chosen, steady.one_se) == ({"lam": 1.0}, {"lam": 4.0})
+    loss = constructed([[11, 9, 9, 1], [3, 9, 9, 4], [4, 9, 9, 5], [5, 9, 9, 6]], on_loss=True, rule="paired")
+    assert (loss.best, loss.chosen) == ({"lam": 4.0}, {"lam": 1.0})
+    sizes = constructed([[1, 4], [5, 4]], sizes=[3, 1], strengths=(1.0, 2.0), rule="paired")
+    assert sizes.behind(1) == pytest.approx((2.0, np.sqrt(0.75 * 1 + 0.25 * 9)))
+    other = constructed([[2], [3], [5], [8]], strengths=(1.0,))  # of another grid, on the same folds
+    assert heavy.behind(0, other)[0] == pytest.approx(np.mean([2, 3, 5, 8]) - 4)
+
+
 def test_folds_count_by_the_weight_that_they_hold():
     found = constructed([[1, 2], [4, 2]], sizes=[3, 1], strengths=(1.0, 2.0))
     np.testing.assert_allclose(found.mean, [(3 * 1 + 4) / 4, 2])
@@ -58,6 +76,8 @@ def test_where_more_is_better_the_largest_score_is_chosen():
     np.testing.assert_allclose(found.scores, -mse.scores)
     assert found.best == mse.best
     assert found.one_se == mse.one_se
+    assert found.index("paired") == mse.index("paired")
+    assert found.behind(1 - found.index("min")) == pytest.approx(mse.behind(1 - mse.index("min")))
 
 
 def test_points_that_were_not_certified_are_never_chosen():
@@ -68,6 +88,9 @@ def test_points_that_were_not_certified_are_never_chosen():
     runs[2] = replace(runs[2], statuses=tuple(statuses))
     marked = replace(found, runs=runs)
     assert marked.index("min") != best
+    heavy = constructed([[1, 9, 11, 11], [4, 9, 3, 3], [5, 9, 4, 4], [6, 9, 5, 5]], rule="paired")
+    runs = {k: replace(run, statuses=(*run.statuses[:3], "no_certificate")) for k, run in heavy.runs.items()}
+    assert (heavy.chosen, replace(heavy, runs=runs).chosen) == ({"lam": 4.0}, {"lam": 3.0})
     row = marked.table().iloc[best]
     assert row["status"] == "no_certificate in 1 of 5 folds"
     assert row["choice"] == "excluded"
@@ -201,7 +224,7 @@ BAD = {
         "the scoring <lambda> is nan in fold 0",
     ),
     "score of text": ({"scoring": lambda y, p, w: "1", "greater_is_better": False}, "must give a number, got '1'"),
-    "rule": ({"rule": "best"}, "rule must be 'min' or '1se'"),
+    "rule": ({"rule": "best"}, "rule must be one of 'min', '1se', 'paired'"),
     "gap": ({"gap": 0.0}, "gap must be a positive number"),
     "seed": ({"seed": -1}, "seed must be a whole number"),
     "jobs": ({"jobs": 0}, "jobs must be a whole number"),

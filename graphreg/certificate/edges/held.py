@@ -218,11 +218,9 @@ def _tie(certificate: Certificate, parts: Separated, claims: list[_Claim], tied:
     """Rows that can have no value at which they would hold: the problem with that value is worse. How many there are to
     try: at most `MOST` of the open ones, none that has such a value in this answer."""
     tries = [(c, e) for c in claims if c.ends for e in c.elsewhere().tolist()]
-    first = sorted(tries, key=lambda each: -abs(float(each[0].value[each[1]])))[:MOST]
-    for claim, e in first if tied else ():
-        if tied and all(
-            tied(parts.form, parts.form.edges[claim.place], e, end) > certificate.primal for end in claim.ends
-        ):
+    bound: Tied = tied or (lambda *_: -np.inf)
+    for claim, e in sorted(tries, key=lambda each: -abs(float(each[0].value[each[1]])))[:MOST]:
+        if all(bound(parts.form, parts.form.edges[claim.place], e, end) > certificate.primal for end in claim.ends):
             claim.away[e] = np.nextafter(0.0, 1.0)
     return min(len(tries), MOST)
 

@@ -23,10 +23,8 @@ from ..interior_point.interior_point import InteriorPoint
 from ..linear_system import LinearSystem
 from ..splitting.primal_dual import PrimalDual
 
-TRIED = 0.15  # of the time predicted for what follows: what rounds are tried for before
-LONGEST = 0.65  # of the same: what they may take in all where their gap falls
+TRIED = 0.05  # of the rounds that take as long as what follows: how many are tried before
 FEWEST = 20  # rounds that are worth a try: those before the first check
-MARGIN = 1.3  # times the rounds that the gap promises
 LOOK = 10  # rounds to the next look, at least; a tenth of all
 NEAR = 1e-5  # relative gap from which on Newton steps begin: further away a start of their own is as good
 
@@ -36,13 +34,13 @@ class Auto(AbstractMethod):
     """The method that is predicted to reach the gap first; others take over where it does not.
 
     `DynamicProgramming`, `OneNode` and `LinearSystem` need no rounds, and are taken where they apply. Else
-    `InteriorPoint` comes first where it takes no longer than 150 rounds of `PrimalDual`, and on paths between two
-    strengths at which it gave the answers. Elsewhere rounds are tried for 0.15 of the time that is predicted for what
-    follows them, and at least 20; and further, up to 0.65 of it, where their gap falls so fast that they will be there.
-    What follows is `InteriorPoint` where it applies and its factors stay small, from the point of the rounds where that
-    is near the optimum, while its steps lead anywhere, and at last `Exact`; of problems too large for it, rounds of
-    `PrimalDual` from the best point so far. So an answer takes little longer than by whichever of them is the fastest,
-    without knowing beforehand which it is.
+    `InteriorPoint` comes first where it takes no longer than 110 rounds of `PrimalDual`, and on paths between two
+    strengths at which it gave the answers. Elsewhere a twentieth of the rounds that take as long as is predicted
+    of what follows them are tried, and at least 20; and more, where their gap falls so fast that they will be there
+    first. What follows is `InteriorPoint` where it applies and its factors stay small, from the point of the rounds
+    where that is near the optimum, while its steps lead anywhere, and at last `Exact`; of problems too large for it,
+    rounds of `PrimalDual` from the best point so far. So an answer takes little longer than by whichever of them is the
+    fastest, without knowing beforehand which it is.
 
     The predictions count parameters, samples, edges and the entries of a sparse factor (`Costs`). No clock plays a
     part, so that the same problem is solved in the same way again.
@@ -123,9 +121,10 @@ def plan(costs: Costs, newton_first: bool = False) -> Iterator[Stage]:
         yield Stage(LinearSystem())
     rounds, newton, exact = (not method.lacks(form) for method in (PrimalDual(), InteriorPoint(), Exact()))
     follows = costs.interior if newton else costs.exact if exact else float("inf")
-    if rounds and follows < float("inf") and not (newton and (newton_first or costs.rounds_in(follows) < MANY)):
-        share = max(costs.rounds_in(TRIED * follows), FEWEST)
-        yield Stage(PrimalDual(), share, max(costs.rounds_in(LONGEST * follows) - share, 0))
+    many = costs.rounds_in(follows) if rounds and follows < float("inf") else -1
+    if many >= 0 and not (newton and (newton_first or many < MANY)):
+        share = max(int(TRIED * many), FEWEST)
+        yield Stage(PrimalDual(), share, max(many - share, 0))
     if newton and costs.interior < float("inf"):
         yield Stage(InteriorPoint())
     if exact and (costs.exact < float("inf") or not rounds):  # which ends in rounds of its own
@@ -182,8 +181,8 @@ def _carried_out(stage: Stage, task: Task, before: Outcome | None) -> Outcome:
 
 def _promised(trace: Trace, rounds: int, gap: float, last: int) -> int:
     """The number of further rounds after which the gap would be seen to be met, if it went on to fall as over the
-    second half of them, or between the last two looks; 0 where it does not fall, or that is beyond the ``last``
-    round."""
+    second half of them, or between the last two looks; some where nobody has looked since, and 0 where it does not
+    fall, or that is beyond the ``last`` round."""
     known = [record for record in trace.records if record.relative_gap > 0.0]
     looked = sorted({record.round for record in known})
     since = min([rounds / 2, *looked[-2:-1]])
@@ -191,8 +190,8 @@ def _promised(trace: Trace, rounds: int, gap: float, last: int) -> int:
     if not half or half[-1].round == half[0].round or not half[-1].relative_gap < half[0].relative_gap < math.inf:
         return 0  # several records may be of one round
     rate = math.log(half[0].relative_gap / half[-1].relative_gap) / (half[-1].round - half[0].round)
-    then = half[-1].round + math.ceil(MARGIN * math.log(half[-1].relative_gap / gap) / rate)
-    return max(then + max(LOOK, then // 10) - rounds, 0) if half[-1].round < then <= last else 0
+    then = half[-1].round + math.ceil(math.log(half[-1].relative_gap / gap) / rate)
+    return max(then + max(LOOK, then // 10) - rounds, LOOK) if half[-1].round < then <= last else 0
 
 
 def _over(found: Outcome, gap: float) -> bool:

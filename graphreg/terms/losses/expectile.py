@@ -81,7 +81,7 @@ class ExpectileLoss(AbstractDifferenceLoss, AbstractPeakedLoss):
         """A bound of 1/2 r^2 times or over the factor on either side, over ``r +- spread``."""
         below, above = (half_square(np.maximum(sign * r + spread, 0.0) * (1.0 + ULP)) for sign in (-1.0, 1.0))
         with np.errstate(over="ignore"):
-            largest = np.maximum(bent(below, self.tau), bent(above, 1.0 - self.tau)) * (1.0 + 4 * ULP)
+            largest = np.maximum(bent(below, self.tau), bent(above, 1.0 - self.tau)) * (1.0 + 2 * ULP)
         return shown(largest, (r != 0.0) | (spread != 0.0))
 
     def smoothness(self) -> float:
