@@ -37,7 +37,7 @@ class AbstractPenalty(Named, ABC):
     domain : FlowDomain
         dom phi*, where the flows of an edge may lie: one of the kinds in `graphreg.terms.penalties.domain`.
     notation : Notation
-        The notation of the penalty; by default a function with the name of the class.
+        The notation of the penalty; where a class says none, a function with its name.
 
     Examples
     --------
