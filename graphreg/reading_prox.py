@@ -116,6 +116,11 @@ class ProxPenalty(OwnDomain, AbstractPenalty):
     def called(self) -> str:
         return self.name
 
+    def blamed(self) -> str:
+        return (
+            "value and prox do not belong together, and the conjugate is derived from them: mend the one that is wrong"
+        )
+
     def is_users(self) -> bool:
         return True  # the functions are
 

@@ -31,7 +31,7 @@ EXITS = {
     CERTIFIED: "certified (and wherever nothing is to be certified: done)",
     NOT_PROVED: "verify: what the file says is not proved",
     USAGE: "a mistake on the command line, in the model file, or in a file that cannot be read or written",
-    DATA: "data that cannot be used",
+    DATA: "data that cannot be used; fit: certified, and all is written but for --intervals, which no node has",
     NOT_CERTIFIED: "an answer, but not certified to the gap asked for (budget, no_certificate); audit: undecided; "
     "verify: bounds further apart than --gap",
     NO_ANSWER: "no answer (failed, unattained, infeasible)",

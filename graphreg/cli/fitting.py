@@ -77,20 +77,24 @@ def fit(
             document["intervals"] = table_of.reset_index().to_dict("records")
         text = found.code() if code else "\n\n".join([typed(str(found)), *map(str, more)])
         to.deliver((found, *more), found.table().reset_index(), document, found.plot, text)
-    return exits.of_status(found.solution.status)
+    unwritten = intervals is not None and not more
+    return exits.of_status(found.solution.status) or (exits.DATA if unwritten else exits.CERTIFIED)
 
 
 def _intervals(found: Any, file: Path) -> list[Any]:
-    """The intervals of each node alone, written to a file; none where one cannot be had, which is said."""
+    """The intervals of each node alone, written to a file; which nodes have none, and why, is said."""
     import graphreg as gr
 
     from . import folder
 
     try:
-        table = gr.inference.local_regions(found).table()
-    except GraphregError as error:  # of a node alone: the answer is none the worse
+        regions = gr.inference.local_regions(found)
+    except GraphregError as error:  # of no node: the answer is none the worse
         exits.say(f"no intervals: {error}", err=True)
         return []
+    for why in regions.left_out.values():
+        exits.say(f"no intervals: {why}", err=True)
+    table = regions.table()
     folder.write_all(file.parent, {file.name: escaping.table(table.reset_index())})
     return [table]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +31,7 @@ SINGULAR = 1e-11  # smallest over largest eigenvalue, in units in which the diag
 DECIDED = 1e-6  # share of the data in the curvature that decides a coefficient, below which it is rounding
 INDEFINITE = 1e-8  # so far below 0 an eigenvalue, in the same units, is no rounding
 POINTS = 200  # of an ellipse
+FEW = 3  # nodes left out that are named in a sentence
 LEVEL = checks.inside("(0, 1)", "a number between 0 and 1, for instance 0.95")
 
 
@@ -205,10 +206,25 @@ class ConfidenceRegion(Shown):
 
 
 class LocalRegions(dict[Hashable, ConfidenceRegion], Suggesting):
-    """The regions of the nodes by label: a dict that prints as one line and suggests labels for those that it lacks."""
+    """The regions of the nodes by label: a dict that prints as one line and suggests labels for those that it lacks.
+    ``left_out`` has the nodes whose data give no region, each with the reason, which asking for it raises."""
+
+    def __init__(self, regions: Mapping[Hashable, ConfidenceRegion], left_out: Mapping[Hashable, str]) -> None:
+        super().__init__(regions)
+        self.left_out = dict(left_out)
 
     def __missing__(self, label: Hashable) -> ConfidenceRegion:
+        if label in self.left_out:
+            raise DataError(self.left_out[label])
         raise KeyError(f"no region at {label!r}: it is no node with data{did_you_mean(label, self)}")
+
+    def _without(self) -> str:
+        """The nodes left out, in a sentence; empty where there is none."""
+        if not self.left_out:
+            return ""
+        first = list(self.left_out)[:FEW]
+        more = f" and {len(self.left_out) - FEW} more (see left_out)" * (len(self.left_out) > FEW)
+        return f"no intervals of {', '.join(map(repr, first))}{more}: {self.left_out[first[0]]}"
 
     def table(self, level: float = 0.95) -> Table:
         """The intervals of all nodes below each other, by node and coefficient, see `ConfidenceRegion.intervals`."""
@@ -219,18 +235,20 @@ class LocalRegions(dict[Hashable, ConfidenceRegion], Suggesting):
         frame = pd.DataFrame(list(each.values()), index=index)
         independent = "the samples of each node are independent; normality as their numbers grow"
         title = f"each node's own estimates: {100 * level:g}% intervals, each by itself"
-        return Table.of(frame, title, (independent, *next(iter(self.values())).assumed[1:]))
+        return Table.of(frame, title, (independent, *next(iter(self.values())).assumed[1:]), self._without())
 
     def __repr__(self) -> str:
         first = next(iter(self), None)
-        return f"<regions of {len(self)} nodes: print(regions[{first!r}]), ...>"
+        without = f"; {self._without()}" * bool(self.left_out)
+        return f"<regions of {len(self)} nodes: print(regions[{first!r}]), ...{without}>"
 
 
 @in_time
 def local_regions(problem: Any, covariance: str = "HC3", *, seconds: float | None = None) -> LocalRegions:
     """The standard errors, confidence intervals and region of each node's own estimate, from its data alone, by label,
     in the units of the columns where features were standardised; see `local_fits`. Coefficients that node penalties
-    alone decide, as of a column that is the same in all rows of a node, are left out there, and said so.
+    alone decide, as of a column that is the same in all rows of a node, are left out there, and said so. So are nodes
+    whose data do not determine their coefficients or errors: ``regions.left_out`` has the reason of each.
 
     Parameters
     ----------
@@ -248,7 +266,8 @@ def local_regions(problem: Any, covariance: str = "HC3", *, seconds: float | Non
     TermError
         Without losses at the nodes, and with losses of other rows.
     DataError
-        For a node whose data do not determine its coefficients.
+        Where the data of no node determine its coefficients and their errors; and by ``regions[label]`` for a node left
+        out.
     BudgetError
         Where the time is up.
 
@@ -261,12 +280,44 @@ def local_regions(problem: Any, covariance: str = "HC3", *, seconds: float | Non
     (8, 4)
     """
     form = form_given(problem, "local_regions").frozen()
+    try:
+        return LocalRegions(_regions(form, covariance), {})
+    except DataError:
+        nodes = np.unique(np.concatenate([block.node for block in form.at_nodes]))
+        lost = _lost(form, nodes, covariance)
+        if len(lost) == len(nodes):
+            raise
+        left = _only(form, np.setdiff1d(nodes, list(lost)))
+        return LocalRegions(_regions(left, covariance), {form.labels[i]: why for i, why in lost.items()})
+
+
+def _only(form: Form, nodes: Array) -> Form:
+    """The form with the samples of these nodes alone."""
+    parts = [block.part(np.flatnonzero(np.isin(block.node, nodes))) for block in form.at_nodes]
+    return replace(form, samples=tuple([part for part in parts if part.count]))
+
+
+def _lost(form: Form, nodes: Array, covariance: str) -> dict[int, str]:
+    """The nodes that have no region, each with the reason, by halving."""
+    try:
+        _regions(_only(form, nodes), covariance, worth=False)
+    except DataError as error:
+        if len(nodes) == 1:
+            return {int(nodes[0]): str(error)}
+        half = len(nodes) // 2
+        return _lost(form, nodes[:half], covariance) | _lost(form, nodes[half:], covariance)
+    return {}
+
+
+def _regions(form: Form, covariance: str, *, worth: bool = True) -> dict[Hashable, ConfidenceRegion]:
     fits = local_fits(form)
+    if covariance == "HC0" and not fits.form.edges:  # else errors that are 0 but for rounding
+        fits.check_residual_df(covariance)
     index, coef = names_of(form), form.space.in_units(fits.coef)
     V = form.space.covariance_in_units(fits.covariance(covariance))
     ridge = bool(fits.form.edges)
     share = np.einsum("nij,nji->ni", fits.inverse, of_losses(fits.form, np.nan_to_num(fits.coef)))  # of the data
-    out = LocalRegions()
+    out = dict[Hashable, ConfidenceRegion]()
     for i in np.flatnonzero(fits.fitted):
         label, m = form.labels[i], int(fits.counts[i])
         assumed = (
@@ -275,7 +326,7 @@ def local_regions(problem: Any, covariance: str = "HC3", *, seconds: float | Non
             if covariance == "model"
             else f"covariance {covariance}: the sandwich, whatever the variance of the noise",
             *(("of the penalised coefficients: the bias of the node penalties is not counted",) if ridge else ()),
-            fits.worth,
+            *((fits.worth,) if worth else ()),
         )
         decided = share[i] > DECIDED
         none = [f"{', '.join(map(str, index[~decided]))} left out: the node penalties alone decide them"] * (

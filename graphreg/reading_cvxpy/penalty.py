@@ -9,7 +9,7 @@ from typing import Any, final
 
 from ..base.escaping import visible
 from ..base.lazy import cp
-from ..errors import TermError
+from ..errors import GraphregError, TermError
 from ..terms import Array, Notation
 from ..terms.penalties import AbstractOneSided, AbstractPenalty, tried
 from .examine import examine
@@ -134,8 +134,22 @@ def from_cvxpy(
         kind = OneSidedCvxpyPenalty if isinstance(phi, AbstractOneSided) else CvxpyPenalty
         return kind(function, rows, name, {k: phi})
     if len(problems) == 1:  # the same for every size, so not about the size
-        raise TermError(f"the penalty {_label(function, name)} cannot be written in CVXPY: {problems.pop()}")
+        raise TermError(
+            f"the penalty {_label(function, name)} cannot be written in CVXPY: {problems.pop()}"
+            f"{_other_way(function, rows=not rows)}"
+        )
     return CvxpyPenalty(function, rows, name)
+
+
+def _other_way(function: Callable[[Any], Any], *, rows: bool) -> str:
+    """What to pass, where the function works the other way: on all rows at once, or on one."""
+    for k in tried.SIZES:
+        try:
+            examine(function, rows, k, "phi")
+        except (GraphregError, tried.SizeError):
+            continue
+        return "; it takes all rows at once: pass rows=True" if rows else "; it takes one row: leave rows=True out"
+    return ""
 
 
 def _label(function: Callable[[Any], Any], name: str | None) -> str:

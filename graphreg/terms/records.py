@@ -72,6 +72,10 @@ class Named:
         """The name in messages and tables: that of its class."""
         return type(self).__name__
 
+    def blamed(self) -> str:
+        """What is wrong where a law fails, in words, if that is known of its kind; else empty."""
+        return ""
+
     def is_users(self) -> bool:
         """True where the user wrote it, so that solves try its laws at their points (see
         `certificate.spot_checks`)."""

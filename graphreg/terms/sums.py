@@ -38,7 +38,8 @@ def check_between_nodes(penalty: Any, where: str) -> None:
         raise TermError(
             f"{penalty.called()} may be one-sided (its kind does not promise that phi(-z) = phi(z)) and cannot stand "
             "on edges, which have no direction; use it in NodePenalty, or along the arrows of a DiGraph as "
-            "penalty(gr.w.across(graph)), or here Ball or an AbstractConstraint of yours"
+            "penalty(gr.w.across(graph)); on these edges use an even penalty, as L1() or L2(), or a set that contains "
+            "-z with every z: Ball, or a class of your own derived from AbstractConstraint"
         )
 
 

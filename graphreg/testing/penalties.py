@@ -221,4 +221,4 @@ def check_penalty(
         failures += try_laws({name: law for name, law in tried.items() if law is as_written}, penalty, probe)
     if len(refused) == len(sizes):
         failures.append(Failure("sizes", f"none of the sizes {sizes} is accepted: {refused[-1]}", "", np.inf))
-    return Report(type(penalty).__name__, ("sizes", *LAWS), tuple(failures), untried)
+    return Report(penalty.called(), ("sizes", *LAWS), tuple(failures), untried, penalty.blamed())

@@ -68,6 +68,8 @@ class Report(Shown):
         The first few of each law; empty where everything holds.
     untried : dict
         Why a law was not tried, by its name.
+    blamed : str
+        What is wrong where a law of conjugates fails, if the kind of the subject tells it.
 
     Examples
     --------
@@ -80,6 +82,7 @@ class Report(Shown):
     laws: tuple[str, ...]
     failures: tuple[Failure, ...]
     untried: Mapping[str, str] = field(default_factory=dict[str, str])
+    blamed: str = ""
 
     @property
     def ok(self) -> bool:
@@ -115,7 +118,9 @@ class Report(Shown):
             found = [failure for failure in self.failures if failure.law == law]
             lines.append(f"  {'FAIL' if found else 'pass'}  {law}")
             lines += [f"          {failure}" for failure in found]
-            lines += [f"          usually: {advice()[law]}"] if found and law in advice() else []
+            usually = f"usually: {advice()[law]}" if law in advice() else ""
+            usually = self.blamed if self.blamed and law in OF_CONJUGATES else usually
+            lines += [f"          {usually}"] if found and usually else []
         return page("\n".join(lines))
 
     def raise_if_failed(self) -> None:
@@ -133,6 +138,7 @@ def advice() -> dict[str, str]:
 dots, size = laws.dots, laws.lengths
 Failures = Iterable[Failure]
 Law = Callable[..., Failures]
+OF_CONJUGATES = ("prox fenchel young", "fenchel young everywhere", "ends of the domain", "conjugate bound of penalties")
 MOST = 3  # failures of a law on a term that are told
 
 

@@ -138,9 +138,16 @@ def test_standard_errors_and_intervals_are_written_and_shown(folder):
         "visits.csv", index=False
     )
     lonely = run(*asked, "--intervals", "few.csv")
-    assert lonely.exit_code == 0  # the answer is there
-    assert "no intervals: " in lonely.stderr
+    assert lonely.exit_code == 0
+    assert lonely.stderr.count("no intervals: ") == 1
     assert "'St. F'" in lonely.stderr
+    pd.testing.assert_frame_equal(pd.read_csv("few.csv"), pd.read_csv("intervals.csv"), rtol=1e-2)
+    rows = pd.read_csv("visits.csv").dropna()
+    rows.groupby("clinic").head(1).to_csv("visits.csv", index=False)
+    none = run("fit", "visits.csv", "edges.csv", *ASKED, "--by", "node", "--intervals", "none.csv")
+    assert none.exit_code == 3
+    assert "certified" in none.stdout  # the answer is there
+    assert not (folder / "none.csv").exists()
 
 
 def test_rows_of_another_table_are_predicted(folder):

@@ -296,3 +296,26 @@ def test_regions_of_many_nodes_print_as_a_line_and_suggest_a_label():
     assert str(regions) == "<regions of 3 nodes: print(regions['site 0']), ...>"
     with pytest.raises(KeyError, match=r"no region at 'sit 0'.*did you mean 'site 0'"):
         regions["sit 0"]
+
+
+def test_nodes_whose_data_give_no_region_leave_those_of_the_others_alone():
+    rng = np.random.default_rng(0)
+    sizes = {"a": 6, "few": 2, "b": 7, "one": 1}
+    samples = {label: (rng.normal(size=(m, 2)), rng.normal(size=m)) for label, m in sizes.items()}
+    both = gr.Problem(gr.SquaredLoss(gr.NodeData.from_dict({k: samples[k] for k in ("a", "b")})))
+    problem = gr.Problem(gr.SquaredLoss(gr.NodeData.from_dict(samples)))
+    for covariance, why in (("HC3", "leverage is 1"), ("HC0", "no residual degrees"), ("HC1", "no residual degrees")):
+        regions = local_regions(problem, covariance)
+        pd.testing.assert_frame_equal(
+            pd.DataFrame(regions.table()), pd.DataFrame(local_regions(both, covariance).table())
+        )
+        assert list(regions.left_out) == ["few", "one"]
+        assert "no intervals of 'few', 'one': " in str(regions)
+        assert why in regions.table().verdict
+        with pytest.raises(DataError, match=f"'few'.*{why}"):
+            regions["few"]
+        with pytest.raises(DataError, match="1 samples for 2"):
+            regions["one"]
+    alone = gr.Problem(gr.SquaredLoss(gr.NodeData.from_dict({k: samples[k] for k in ("few", "one")})))
+    with pytest.raises(DataError, match=r"'one'.*not determined"):
+        local_regions(alone)

@@ -190,7 +190,12 @@ def test_models(build, error, parts):
         "class in a tree": (lambda: gr.Hierarchy(CLUSTERS, (1, 1), gr.L2), TermError, "Hierarchy", "write L2(...)"),
         "text": (lambda: gr.TotalVariation(CHAIN, "l2"), TermError, "such as gr.L2()", "'l2'"),
         "function": (lambda: gr.NodePenalty(np.abs), TermError, "such as gr.L2()"),
-        "one-sided": (lambda: gr.TotalVariation(CHAIN, gr.NonNegative()), TermError, "one-sided", "NodePenalty"),
+        "one-sided": (
+            lambda: gr.TotalVariation(CHAIN, gr.NonNegative()),
+            TermError,
+            "one-sided",
+            "contains -z with every z: Ball",
+        ),
         "box on edges": (
             lambda: gr.TotalVariation(CHAIN, gr.Box(-1, 1)),
             TermError,

@@ -205,3 +205,10 @@ def test_it_prints():
     smooth = own(lambda z: cp.log_sum_exp(cp.hstack([z, -z])) - np.log(2.0 * z.size)).notation
     assert smooth.conjugate.startswith("%c phi*(%u / %c) where phi*(u) = ")
     assert own(cp.norm).notation == L2().notation
+
+
+def test_a_function_that_works_the_other_way_is_told_the_option():
+    with pytest.raises(TermError, match=r"axis 1 is out of bounds.*pass rows=True"):
+        gr.Penalty.from_cvxpy(lambda Z: cp.norm1(Z, axis=1))
+    with pytest.raises(TermError, match=r"axis 7 is out of bounds[^;]*$"):
+        gr.Penalty.from_cvxpy(lambda Z: cp.norm1(Z, axis=7))

@@ -344,3 +344,23 @@ def test_a_gap_below_the_floor_of_a_derived_conjugate_names_the_penalty(method):
 def test_far_above_the_floor_it_is_not_blamed():
     solution = chain(penalty=given(gr.L2())).solve(gr.PrimalDual(), gap=1e-15, rounds=3, on_failure="return")
     assert "derived" not in solution.message
+
+
+def test_a_prox_that_is_not_that_of_the_value_is_blamed_as_such():
+    def shrunk_too_far(v, step):
+        t = np.reshape(step, (-1, 1))
+        return np.sign(v) * np.maximum(np.abs(v) - t, 0.0) / (1.0 + 2.0 * t)
+
+    net = gr.Penalty.from_prox(lambda z: np.abs(z).sum(axis=1) + (z**2).sum(axis=1) / 2, shrunk_too_far, name="net")
+    report = gr.testing.check_penalty(net)
+    assert str(report).startswith("net: ")
+    assert "value and prox do not belong together" in str(report)
+    assert "conjugate is too small" not in str(report)
+    twice = gr.Penalty.from_prox(gr.L1().value, gr.L1().prox, cvxpy=lambda Z: 2 * gr.L1().cvxpy(Z))
+    assert "do not belong together" not in str(gr.testing.check_penalty(twice))  # but the form in CVXPY is wrong
+    rng = np.random.default_rng(0)
+    data = gr.NodeData.from_dict({k: (rng.normal(size=(6, 2)), rng.normal(size=6)) for k in range(5)})
+    problem = gr.Problem(gr.SquaredLoss(data) + 0.3 * gr.TotalVariation(gr.Graph.chain(5), net))
+    message = problem.solve(gr.PrimalDual(), on_failure="return", rounds=100).message
+    assert "value and prox do not belong together" in message
+    assert "mend the method that is wrong" not in message

@@ -148,9 +148,10 @@ def _missed(rows: BlockRows, trial: Trial, least: float) -> str:
     name, kind = term.called(), checker.removeprefix("check_")
     made = name != type(term).__name__  # by a function
     trying = f"({kind}) of this {kind}" if made else f"({name}(...))"
+    blamed = f": {term.blamed()}" if term.blamed() else ", and mend the method that is wrong"
     return (
         f"{name} breaks the law {trial.law} {rows.at(row)}, where {said}; print "
-        f"graphreg.testing.{checker}{trying}, which tries every law, and mend the method that is wrong"
+        f"graphreg.testing.{checker}{trying}, which tries every law{blamed}"
     )
 
 

@@ -37,7 +37,7 @@ class AbstractPenalty(Named, ABC):
     domain : FlowDomain
         dom phi*, where the flows of an edge may lie: one of the kinds in `graphreg.terms.penalties.domain`.
     notation : Notation
-        The notation of the penalty; by default a function with the name of the class.
+        The notation of the penalty; where a class says none, a function with its name.
 
     Examples
     --------
@@ -212,14 +212,37 @@ class AbstractPenalty(Named, ABC):
     def from_cvxpy(function: Any, *, rows: bool = False, name: str | None = None) -> AbstractPenalty:
         """A penalty whose four methods are derived from a convex CVXPY function of one row.
 
-        With ``rows=True`` the function takes the stacked (m, k) matrix and returns one value per row; see
-        `graphreg.reading_cvxpy.penalty.from_cvxpy`.
+        Parameters
+        ----------
+        function : callable
+            A CVXPY expression (k,) in, a convex scalar expression out.
+        rows : bool
+            True where the function takes the stacked (m, k) matrix and returns one value per row.
+        name : str, optional
+            How it is printed; by default the name of the function.
+
+        More, and the errors: `graphreg.reading_cvxpy.penalty.from_cvxpy`.
         """
         return shortcut("Penalty.from_cvxpy")(function, rows=rows, name=name)
 
     @staticmethod
     def from_prox(value: Any, prox: Any, cvxpy: Any = None, *, name: str | None = None) -> AbstractPenalty:
-        """A penalty from its value and its prox, whose conjugate is derived; see `graphreg.reading_prox.from_prox`."""
+        """A penalty from its value and its prox, whose conjugate is derived.
+
+        Parameters
+        ----------
+        value : callable
+            phi of each row of an (m, k) array, (m,): even, convex, >= 0, 0 at 0, and growing in every direction.
+        prox : callable
+            ``prox(v, step)``: for each row the p that minimises ``step * phi(p) + 1/2 ||p - v||^2``, (m, k); ``step``
+            is one number per row, (m,).
+        cvxpy : callable, optional
+            A convex CVXPY expression with one value per row of an (m, k) expression; the exact route asks for it.
+        name : str, optional
+            How it is printed; by default the name of the function ``value``.
+
+        More, and the errors: `graphreg.reading_prox.from_prox`.
+        """
         return shortcut("Penalty.from_prox")(value, prox, cvxpy, name)
 
     # ---- a penalty is no term, until it is called on rows --------------------------------------------------------
