@@ -180,7 +180,7 @@ class Audit(Suggesting):
             certificate = self.certificate
             lines.append(
                 f"last point: {certificate.dual:.10g} <= optimum <= {certificate.primal:.10g} "
-                f"(relative gap {certificate.relative_gap:.2e}, certified)"
+                f"(relative gap {certificate.relative_gap:.2e}; both bounds are certified)"
             )
         return lines
 

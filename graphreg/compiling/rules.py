@@ -56,7 +56,10 @@ def not_convex(expression: Any) -> str:
     """The smallest part that breaks convexity, and what CVXPY's rules say of it."""
     guilty = _guilty(expression)
     if type(guilty).__name__ in ("MulExpression", "multiply"):  # those with a constant factor follow the rules
-        return f"{guilty} {PRODUCT}"
+        one, two = map(str, guilty.args)
+        return (
+            f"{guilty} is cp.square({one}), which the rules know by that name" if one == two else f"{guilty} {PRODUCT}"
+        )
     return f"{guilty} is {'concave' if guilty.is_concave() else 'neither convex nor concave by its rules'}"
 
 

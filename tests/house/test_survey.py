@@ -7,8 +7,8 @@ from rooms import PACKAGE, trees
 from survey import AROUND, CORE, FIGURES, HOUSE, circles, holds, room_of
 
 LIMITS = {
-    "lines of code": 49_140,  # bounds of CVXPY problems (1,415), of their formulas (640); `fit` (655), federated (406)
-    "lines of code in the core": 23_530,  # their checker (184), units, graphs (184), federated, held, rounds (38)
+    "lines of code": 49_150,  # bounds of CVXPY problems (1,415), of their formulas (640); `fit` (655), federated (406)
+    "lines of code in the core": 23_400,  # their checker (184), units, graphs (184), federated, held, rounds (38)
     "files": 469,  # conic/, four for formulas; fitting/, cli/fitting.py, units.py; federated (5); joint.py; given.py
     "arrows upwards": 1,
     "largest circle of files at load": 0,
