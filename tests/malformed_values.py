@@ -83,7 +83,7 @@ NOT_A_GRAPH = {
     "a class": nx.Graph,
     "a frame": pd.DataFrame({"a": [1]}),
     "directed": nx.DiGraph([("a", "b")]),
-    "multigraph": nx.MultiGraph([("a", "b")]),
+    "multigraph": nx.MultiGraph([("a", "b"), ("a", "b")]),
     "empty": nx.Graph(),
     "self loop": nx.Graph([("a", "a")]),
     "an array": np.eye(2),

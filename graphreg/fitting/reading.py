@@ -18,6 +18,8 @@ from ..inputs import Graph, as_narwhals, is_frame, is_missing, names_of, plain_l
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..terms import Array
+
 RULES, IDS, REPEATED = ("error", "drop", "mean"), ("exact", "text", "strip"), ("error", "sum")
 LEVELS = 30  # of a column of text: with more it is rather a name of each row
 MOST = 12  # complaints that are listed; the others are counted
@@ -62,7 +64,13 @@ class UsedRows(Brief):
     def rows_like(self, frame: Any) -> pd.DataFrame:
         """Other rows with these columns and with the index that they have, filled by the same rule; the target is not
         needed."""
-        rows = opened(frame, self.node, self.ids)[0]
+        rows, name, first = opened(frame, self.node, self.ids)
+        for c in rows.columns.intersection(list(self.numbers)):
+            column, (rows[c], wrong) = rows[c], _as_numbers(rows[c])
+            if wrong.size:
+                raise DataError(
+                    f"{name} cannot be used as it is: {c!r} is a number, but {_cells(column, wrong, first)}"
+                )
         rows.index = frame.index if is_frame(frame) else rows.index
         return rows.fillna({name: value for name, value in self.fill.items() if name in rows})
 
@@ -95,7 +103,8 @@ def read(table: Any, named: Columns, missing: str, ids: str) -> UsedRows:
         said, kind = _kind(frame, c, first)
         complaints += said
         if kind == "constant":
-            remarks.append(f"the feature {c!r} is the same in all rows, and was left out")
+            what = "is the same" if frame[c].notna().any() else "is missing"
+            remarks.append(f"the feature {c!r} {what} in all rows, and was left out")
         elif not said:
             (numbers if kind == "number" else categories).append(c)
     if weights is not None:
@@ -194,17 +203,14 @@ def _kind(frame: Any, name: Hashable, first: int) -> tuple[list[str], str]:
             f"{name!r} holds dates, which are no numbers: code them first, as months "
             f"(pd.to_datetime(frame[{name!r}]).dt.month) or days (... - start).dt.days, or leave the column out"
         ], ""
-    if pd.api.types.is_numeric_dtype(column):
-        infinite = np.flatnonzero(np.isinf(column.to_numpy(float, na_value=np.nan)))
-        said = [f"{name!r} is infinite in {_lines(infinite, first)}"] if infinite.size else []
-        return said, "constant" if column.nunique() < 2 else "number"
-    there = column.notna()
-    values: Any = pd.to_numeric(column, errors="coerce")
-    wrong = np.flatnonzero((values.isna() & there).to_numpy())
-    if there.any() and not isinstance(column.dtype, pd.CategoricalDtype) and len(wrong) < NUMERIC * there.sum():
+    values, wrong = _as_numbers(column)
+    if pd.api.types.is_numeric_dtype(column) or (
+        not isinstance(column.dtype, pd.CategoricalDtype) and len(wrong) < NUMERIC * column.notna().sum()
+    ):
         frame[name] = values
-        cells = ", ".join(repr(cell) for cell in dict.fromkeys(column.iloc[wrong[:3]]))
-        said = [f"{name!r} holds numbers, but {_lines(wrong, first)} {cells}"] if wrong.size else []
+        infinite = np.flatnonzero(np.isinf(values))
+        said = [f"{name!r} is infinite in {_lines(infinite, first)}"] if infinite.size else []
+        said += [f"{name!r} holds numbers, but {_cells(column, wrong, first)}"] if wrong.size else []
         return said, "constant" if values.nunique() < 2 else "number"
     if not isinstance(column.dtype, pd.CategoricalDtype) and (said := signed(column)):
         return [f"{name!r} holds {said}"], ""
@@ -218,6 +224,22 @@ def _kind(frame: Any, name: Hashable, first: int) -> tuple[list[str], str]:
     pairs = [f"{a!r} and {b!r}" for a, b in pairwise(alike) if a.strip().casefold() == b.strip().casefold()]
     said = f"{name!r} has categories that differ by spaces or by case only: {listed(pairs, 3)}; write them alike"
     return [said] * bool(pairs), "constant" if count < 2 else "category"
+
+
+def _as_numbers(column: Any) -> tuple[Any, Array]:
+    """The cells as numbers, NaN where none is; and which of them are something else."""
+    import pandas as pd
+
+    values: Any = pd.to_numeric(column, errors="coerce")
+    wrong = np.flatnonzero((values.isna() & column.notna()).to_numpy())
+    # Integers stay what they are, but those that pandas keeps with a mask take no mean in their gaps.
+    plain = isinstance(values.dtype, np.dtype)
+    return values if plain else pd.Series(values.to_numpy(float, na_value=np.nan), column.index), wrong
+
+
+def _cells(column: Any, wrong: Array, first: int) -> str:
+    """Where the cells are that are no numbers, and what some of them hold."""
+    return f"{_lines(wrong, first)} {', '.join(repr(cell) for cell in dict.fromkeys(column.iloc[wrong[:3]]))}"
 
 
 def signed(column: Any) -> str:

@@ -21,6 +21,7 @@ from ..base.gate import allowing
 from ..base.messages import did_you_mean, near
 from ..catalogue import named
 from ..errors import DataError, GraphError, TermError
+from ..inputs import plain_label
 from .fit import Fit
 from .reading import IDS, REPEATED, RULES, Columns, UsedRows, coded, graph_of, listed, read, signed
 
@@ -318,7 +319,9 @@ def _of_target(rows: UsedRows) -> Family:
     y: Any = rows.frame[rows.target]
     count, name = y.nunique(), f"{rows.target!r}"
     if count < 2:
-        raise DataError(f"the target {name} is the same in all rows, {y.iloc[0]!r}: there is nothing to be learnt")
+        raise DataError(
+            f"the target {name} is the same in all rows, {plain_label(y.iloc[0])!r}: there is nothing to be learnt"
+        )
     if count == 2:
         return _of("LogisticLoss", f"since {name} has two values")
     if y.dtype.kind not in "biuf":

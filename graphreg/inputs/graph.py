@@ -165,8 +165,8 @@ class Graph(Frozen, Shown):
         GeoDataFrame, joined where they touch; a graph of torch_geometric, or its ``edge_index`` (2, m).
 
         Of mappings and ``edge_index`` an edge may stand once, or from both of its ends with the same weight. An edge of
-        a list, array or frame that stands several times is refused, or, where ``repeated`` is "sum", one with all their
-        weights.
+        a list, array, frame or multigraph that stands several times is refused, or, where ``repeated`` is "sum", one
+        with all their weights.
 
         Returns
         -------
@@ -194,7 +194,7 @@ class Graph(Frozen, Shown):
         Parameters
         ----------
         graph : networkx.Graph
-            Undirected and without parallel edges.
+            Undirected; of parallel edges, which ``Graph.of(graph, repeated="sum")`` makes one, there are none.
         weight : str, optional
             The edge attribute with the weights; an edge without it has weight 1. None: all weights are 1.
 
@@ -205,7 +205,7 @@ class Graph(Frozen, Shown):
         Raises
         ------
         GraphError
-            For a directed graph or a multigraph, and as for `Graph`.
+            For a directed graph, and as for `Graph`.
 
         Examples
         --------

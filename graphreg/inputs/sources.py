@@ -70,13 +70,9 @@ def from_networkx(graph: nx.Graph, weight: str | None) -> Parts:
         raise GraphError(f"from_networkx takes a networkx graph, got {type(graph).__name__}")
     if graph.is_directed():
         raise GraphError("the graph is directed, and a model's edges have no direction; use graph.to_undirected()")
-    if graph.is_multigraph():
-        raise GraphError(
-            "the graph is a multigraph; make it a networkx.Graph and sum the weights of parallel edges into one edge"
-        )
     labels = tuple(graph.nodes)
     index = label_index(labels)
-    edges = [(index[a], index[b]) for a, b in graph.edges]
+    edges = [(index[a], index[b]) for a, b in graph.edges()]  # of a multigraph without their keys
     tail, head = np.array(edges, dtype=np.intp).reshape(-1, 2).T
     if weight is None:
         return labels, tail, head, np.ones(len(edges))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -264,3 +265,24 @@ def test_numbers_with_signs_are_called_that(frame):
     assert names["done"].tolist() == (282_600.0 + k).tolist()
     with pytest.raises(DataError, match="the target 'y' is numbers with signs"):
         gr.fit(frame.assign(y=signs["share"]), [(101, 102), (102, 103)], **HOW)
+
+
+def test_numbers_that_pandas_keeps_otherwise_are_numbers_and_so_in_new_rows():
+    rows = labelled().assign(
+        age=pd.array([None, 3, 8, 5] * 13, dtype="Int64"), size=[f"{k / 4}" for k in range(52)], none=np.nan
+    )
+    found = gr.fit(rows, chain(*NAMED), missing="mean", **HOW)
+    assert found.rows.numbers == ("age", "size")
+    assert found.rows.fill["age"] == 16 / 3
+    assert "the feature 'none' is missing in all rows, and was left out" in found.remarks
+    plain = rows.assign(age=rows["age"].astype(float), size=rows["size"].astype(float))
+    assert np.array_equal(found.predict(rows), found.predict(plain))
+    with pytest.raises(DataError, match="'size' is a number, but row 3 'large'"):
+        found.predict(rows.assign(size=["1", "2.5", "3", "large"] + ["4"] * 48))
+
+
+def test_edges_of_a_multigraph_are_summed_on_demand():
+    twice = nx.MultiGraph([*chain(*NAMED), chain(*NAMED)[0]])
+    with pytest.raises(GraphError, match='repeated="sum"'):
+        gr.fit(labelled(), twice, **HOW)
+    assert gr.fit(labelled(), twice, repeated="sum", **HOW).graph.weight.tolist() == [2.0, *[1.0] * 11]

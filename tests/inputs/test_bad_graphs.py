@@ -16,7 +16,12 @@ from graphreg.errors import GraphError, TermError
 @refusals(
     {
         "directed": (lambda: gr.TotalVariation(nx.DiGraph(CHAIN), gr.L2()), GraphError, "directed", "to_undirected()"),
-        "multigraph": (lambda: gr.Consensus(nx.MultiGraph(CHAIN)), GraphError, "multigraph", "sum the weights"),
+        "multigraph": (
+            lambda: gr.Consensus(nx.MultiGraph([*CHAIN.edges, *CHAIN.edges])),
+            GraphError,
+            "twice",
+            "sum the weights",
+        ),
         "empty": (lambda: gr.TotalVariation(nx.Graph(), gr.L2()), GraphError, "empty", "no nodes"),
         "self loop": (lambda: gr.TotalVariation(nx.Graph([("a", "a")]), gr.L2()), GraphError, "'a'", "self loop"),
         "text": (lambda: gr.TotalVariation("a - b", gr.L2()), GraphError, "str", "list or frame of edges"),

@@ -176,7 +176,7 @@ REFUSALS = {
     "self loop networkx": (lambda: Graph.of(networkx_of("xx")), ["'x'", "self loop"]),
     "self loop sparse": (lambda: Graph.from_sparse(np.diag([0.0, 1.0]), "pq"), ["'q'", "self loop"]),
     "directed": (lambda: Graph.of(nx.DiGraph([(0, 1)])), ["directed", "graph.to_undirected()"]),
-    "multigraph": (lambda: Graph.of(nx.MultiGraph([(0, 1)])), ["multigraph", "sum the weights"]),
+    "multigraph": (lambda: Graph.of(nx.MultiGraph([(0, 1), (1, 0)])), ["0 - 1", "twice", "sum the weights"]),
     "duplicate": (lambda: Graph.from_edges([("a", "b"), ("b", "a")]), ["'a' - 'b'", "twice", "sum the weights"]),
     "zero weight": (lambda: Graph.from_edges([("a", "b", 0)]), ["'a' - 'b'", "weight 0", "positive"]),
     "negative": (lambda: Graph.from_edges([("b", "a", -1.5)]), ["'b' - 'a'", "-1.5"]),

@@ -122,7 +122,7 @@ PLACES = {
         {
             "nothing": None,
             "directed": nx.DiGraph(CHAIN),
-            "multigraph": nx.MultiGraph(CHAIN),
+            "multigraph": nx.MultiGraph([*CHAIN.edges, *CHAIN.edges]),
             "text": "chain",
             "empty": nx.Graph(),
             "an array": ADJACENCY,
