@@ -114,13 +114,13 @@ def kinds(claims: Sequence[Claim]) -> list[str]:
 def claims_of(found: Found, wanted: Sequence[Claim]) -> list[dict[str, Any]]:
     """The claims of the wanted kinds that hold; those of one edge, and "unattained", or a `ProofError`."""
     STATE.work, out = WORK, list[dict[str, Any]]()
-    bare = [isinstance(claim, str) or len(claim) == 1 for claim in wanted]
-    asked = sorted(zip(kinds(wanted), wanted, bare, strict=True), key=lambda each: each[0] == "near" and each[2])
-    for name, claim, of_all in asked:
+    of_one = [claim if isinstance(claim, tuple) and len(claim) > 1 else None for claim in wanted]
+    asked = zip(kinds(wanted), of_one, strict=True)
+    for name, claim in sorted(asked, key=lambda each: each == ("near", None)):  # which looks at what others found
         if name == "unattained":
             out.append(unattained(found))
         elif name != "bounds":
-            out += _of_all(found, name, out) if of_all else _of_one(found, claim)
+            out += _of_all(found, name, out) if claim is None else _of_one(found, claim)
     return out
 
 
