@@ -231,6 +231,16 @@ def test_what_cannot_be_stated_is_refused(tmp_path):
     solution = solved(gr.SquaredLoss(data()) + 0.1 * gr.TotalVariation(CHAIN, norm))
     with pytest.raises(ProofError, match=r"TotalVariation.*cannot be stated.*`parts`"):
         solution.prove(tmp_path / "proof.json")
+    loss = gr.Loss.from_cvxpy(lambda x, y: cp.logistic(2 * (x - y)) - (x - y), data(), name="log cosh")
+    problem = gr.Problem(loss + 0.1 * gr.TotalVariation(CHAIN, gr.L1()))
+    answer = problem.solve()
+    with pytest.raises(
+        ProofError, match=r"the loss log cosh cannot .*; gr\.certify\(problem\.compile\(\)\.cvxpy\)\.prove"
+    ):
+        answer.prove(tmp_path / "proof.json")
+    bounds = gr.certify(problem.compile().cvxpy)  # which is what the message says
+    bounds.prove(tmp_path / "conic.json")
+    assert bounds.lower - 1e-9 <= answer.objective <= bounds.upper + answer.certificate.gap
     wrong = solved(gr.SquaredLoss(data()) + 0.001 * gr.TotalVariation(CHAIN, WrongParts()))
     with pytest.raises(ProofError, match="does not say what `value` computes"):
         wrong.prove(tmp_path / "proof.json")

@@ -24,7 +24,7 @@ def table() -> str:
 
 
 def _cell(docstring: str) -> str:
-    first = " ".join(docstring.split("\n\n")[0].split())
+    first = " ".join(docstring.split("\n\n", maxsplit=1)[0].split())
     return first.replace("``", "`").replace("||", "‖").replace("*", r"\*").replace("|", r"\|")
 
 
