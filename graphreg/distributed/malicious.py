@@ -67,8 +67,8 @@ class Malicious(AbstractEngine):
         if not self.nodes:
             return ""
         return (
-            f"malicious nodes lie ({len(self.nodes)}), and more rounds need not lead closer; robust= of gr.LocalSGD keeps "
-            "lies within what honest nodes send, for a consensus, and observe= shows what these reached"
+            f"malicious nodes lie ({len(self.nodes)}), and more rounds need not lead closer; robust= of gr.LocalSGD "
+            "keeps lies within what honest nodes send, for a consensus, and observe= shows what these reached"
         )
 
     @contextmanager
