@@ -19,7 +19,7 @@ from ..base.display import Html, Shown, facts, inside, title
 from ..base.escaping import visible
 from ..certificate import relative_in_words
 from ..errors import DataError
-from .reading import UsedRows
+from .reading import UsedRows, refuse_unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -150,7 +150,8 @@ class Fit(Shown):
         Raises
         ------
         DataError
-            At a node that the fit does not know, or to which nothing was fitted; and as for `Solution.predict`.
+            With all rows at nodes that the fit does not know, or to which nothing was fitted, all missing and infinite
+            cells, text for numbers and unknown categories, and columns that lack; and as for `Solution.predict`.
 
         Examples
         --------
@@ -158,8 +159,7 @@ class Fit(Shown):
         (24,)
         """
         frame = self.rows.rows_like(table)
-        if self.rows.node in frame and (lost := [x for x in frame[self.rows.node].tolist() if x in self.unreached]):
-            raise DataError(f"nothing was fitted at the node {lost[0]!r}: no edges join it to one with rows")
+        refuse_unknown(self.rows, frame, self.graph.labels, self.unreached)
         found: Any = self.solution.predict(frame, kind)
         return found.map(dict(enumerate(self.rows.classes))) if kind == "class" and self.rows.classes else found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.display import Brief
-from ..base.messages import near, shown
+from ..base.messages import did_you_mean, near, shown
 from ..errors import DataError, GraphError
 from ..inputs import Graph, as_narwhals, is_frame, is_missing, names_of, plain_label
 
@@ -110,6 +110,43 @@ def read(table: Any, named: Columns, missing: str, ids: str) -> UsedRows:
     if not len(used.frame):
         raise DataError(f"no row of {name} is left")
     return used if used.frame[target].dtype.kind in "biuf" else coded(used)
+
+
+def refuse_unknown(table: UsedRows, rows: Any, known: Collection[Hashable], lost: Collection[Hashable]) -> None:
+    """`DataError` with all that is wrong with rows that are to be predicted, each named by its label in their index;
+    ``known`` are the nodes, and at ``lost`` ones nothing was fitted."""
+    import pandas as pd
+
+    complaints = list[str]()
+    for c in (table.node, *table.numbers, *table.categories):
+        if c not in rows.columns:
+            complaints.append(f"there is no column {c!r}; {near(str(c), list(map(str, rows.columns)))}")
+            continue
+        cells, gaps = rows[c].tolist(), rows[c].isna().to_numpy()
+        wrong: dict[str, Any] = {"is missing": gaps}
+        if c == table.node:
+            wrong["is no node"] = [x not in known for x in cells]
+            wrong["is a node at which nothing was fitted, as no edges join it to one with rows,"] = [
+                x in lost for x in cells
+            ]
+        elif c in table.categories:
+            levels = set(table.frame[c].tolist())
+            wrong[f"is none of the categories {listed(sorted(map(repr, levels)))}"] = [x not in levels for x in cells]
+        else:
+            values: Any = pd.to_numeric(rows[c], errors="coerce")
+            wrong["is no number"] = values.isna().to_numpy()
+            wrong["is infinite"] = np.isinf(values.to_numpy(float, na_value=np.nan))
+        for what, mask in wrong.items():
+            places = np.flatnonzero(mask if what == "is missing" else np.asarray(mask, dtype=bool) & ~gaps)
+            if places.size:
+                where = [repr(plain_label(label)) for label in rows.index[places]]
+                there = list(dict.fromkeys(cells[k] for k in places)) * (what not in ("is missing", "is infinite"))
+                said = f": {listed(list(map(repr, there)), 4)}" if there else ""
+                hint = did_you_mean(there[0], known) if what == "is no node" else ""
+                complaints.append(f"{c!r} {what} in row{'s' * (len(where) > 1)} {listed(where, 4)}{said}{hint}")
+    if complaints:
+        remedy = "not all rows can be predicted; correct these or leave them out:"
+        raise DataError("\n  ".join([remedy, *complaints]))
 
 
 def coded(table: UsedRows) -> UsedRows:
