@@ -18,7 +18,7 @@ from ..base import tables
 from ..base.display import Html, Shown, facts, inside, title
 from ..base.escaping import visible
 from ..certificate import relative_in_words
-from ..errors import DataError
+from ..errors import DataError, GraphregError
 from .reading import UsedRows, refuse_unknown
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 WIDTH = 12  # of what stands before a line
 THIS, ALL, EACH = "this fit", "one model for all", "every node alone"
+NODES = 20  # whose intervals stand in a report
 STAR = "graph = gr.Graph.from_edges([(graph.labels[0], label) for label in graph.labels[1:]])"
 RESTS = (
     "the certificate bounds the optimum of this model at this strength; it says nothing of the units, of the choice of "
@@ -179,7 +180,8 @@ class Fit(Shown):
 
     def report(self, file: str | Path) -> None:
         """Write the answer as a page that opens offline, see `Solution.report`; at its head stands what ``print`` says:
-        the held-out scores, the strength, what the certificate covers.
+        the held-out scores, the strength, what the certificate covers; and the 95% intervals of each node's own
+        estimate, of 20 nodes at most (`graphreg.inference.local_regions` has all), or why there are none.
 
         Examples
         --------
@@ -187,7 +189,24 @@ class Fit(Shown):
         """
         from ..reporting import report_solution
 
-        report_solution(self.solution, file, facts={"fit": [self._title], **self._facts})
+        facts = {"fit": [self._title], **self._facts, "intervals": self._intervals()}
+        report_solution(self.solution, file, facts=facts)
+
+    def _intervals(self) -> list[str]:
+        """The intervals of each node's own estimate, in sentences, or why there are none."""
+        try:
+            regions = gr.inference.local_regions(self)
+        except GraphregError as error:
+            return [f"none: {error}"]
+        table, lines = regions.table(), list[str]()
+        for label in list(regions)[:NODES]:
+            each = table.loc[label].itertuples()
+            lines.append(
+                f"{label}: " + ", ".join(f"{x.Index} {x.estimate:.4g} [{x.low:.4g}, {x.high:.4g}]" for x in each)
+            )
+        more = [f"and {len(regions) - NODES:,} more nodes"] * (len(regions) > NODES)
+        head = [f"{table.attrs['title']}; not of the fit, which draws neighbours together"]
+        return [*head, *filter(None, [table.verdict]), *lines, *more, *table.assumed]
 
     def plot(self, figure: Figure | None = None) -> Figure:
         """The held-out score against the strength, and the graph with its clusters.
