@@ -160,7 +160,7 @@ class Fit(Shown):
         (24,)
         """
         frame = self.rows.rows_like(table)
-        refuse_unknown(self.rows, frame, self.graph.labels, self.unreached)
+        refuse_unknown(self.rows, frame, self.graph.labels, self.unreached, isinstance(table, (str, Path)))
         found: Any = self.solution.predict(frame, kind)
         return found.map(dict(enumerate(self.rows.classes))) if kind == "class" and self.rows.classes else found
 

@@ -100,6 +100,8 @@ def read(table: Any, named: Columns, missing: str, ids: str) -> UsedRows:
             (numbers if kind == "number" else categories).append(c)
     if weights is not None:
         complaints += _kind(frame, weights, first)[0]
+    if frame[target].dtype.kind not in "biufM":
+        complaints += _alike(frame[target])
     if copies := int(frame.duplicated().sum()) if numbers and not complaints else 0:
         remarks.append(f"{copies:,} of {len(frame):,} rows are copies of others, and were kept")
     used = UsedRows(frame, node, target, weights, tuple(numbers), tuple(categories), {}, ids, tuple(remarks))
@@ -112,9 +114,11 @@ def read(table: Any, named: Columns, missing: str, ids: str) -> UsedRows:
     return used if used.frame[target].dtype.kind in "biuf" else coded(used)
 
 
-def refuse_unknown(table: UsedRows, rows: Any, known: Collection[Hashable], lost: Collection[Hashable]) -> None:
-    """`DataError` with all that is wrong with rows that are to be predicted, each named by its label in their index;
-    ``known`` are the nodes, and at ``lost`` ones nothing was fitted."""
+def refuse_unknown(
+    table: UsedRows, rows: Any, known: Collection[Hashable], lost: Collection[Hashable], of_file: bool
+) -> None:
+    """`DataError` with all that is wrong with rows that are to be predicted, each named by its line in a file, or by
+    its label; ``known`` are the nodes, and at ``lost`` ones nothing was fitted."""
     import pandas as pd
 
     complaints = list[str]()
@@ -139,11 +143,12 @@ def refuse_unknown(table: UsedRows, rows: Any, known: Collection[Hashable], lost
         for what, mask in wrong.items():
             places = np.flatnonzero(mask if what == "is missing" else np.asarray(mask, dtype=bool) & ~gaps)
             if places.size:
-                where = [repr(plain_label(label)) for label in rows.index[places]]
+                labels = [repr(plain_label(label)) for label in rows.index[places]]
+                where = _lines(places, 2) if of_file else f"row{'s' * (len(labels) > 1)} {listed(labels, 4)}"
                 there = list(dict.fromkeys(cells[k] for k in places)) * (what not in ("is missing", "is infinite"))
                 said = f": {listed(list(map(repr, there)), 4)}" if there else ""
                 hint = did_you_mean(there[0], known) if what == "is no node" else ""
-                complaints.append(f"{c!r} {what} in row{'s' * (len(where) > 1)} {listed(where, 4)}{said}{hint}")
+                complaints.append(f"{c!r} {what} in {where}{said}{hint}")
     if complaints:
         remedy = "not all rows can be predicted; correct these or leave them out:"
         raise DataError("\n  ".join([remedy, *complaints]))
@@ -251,10 +256,26 @@ def _kind(frame: Any, name: Hashable, first: int) -> tuple[list[str], str]:
             f"{name!r} holds text with {count:,} different values ({column.iloc[0]!r}, ...), which looks like a name "
             "of each row: leave the column out, with features=[...]"
         ], ""
-    alike = sorted({str(x) for x in column.dropna()}, key=lambda x: (x.strip().casefold(), x))
-    pairs = [f"{a!r} and {b!r}" for a, b in pairwise(alike) if a.strip().casefold() == b.strip().casefold()]
-    said = f"{name!r} has categories that differ by spaces or by case only: {listed(pairs, 3)}; write them alike"
-    return [said] * bool(pairs), "constant" if count < 2 else "category"
+    return _alike(column), "constant" if count < 2 else "category"
+
+
+def _alike(column: Any) -> list[str]:
+    """What is to be said of texts that are meant to be the same."""
+    texts = sorted({str(x) for x in column.dropna()}, key=lambda x: (x.strip().casefold(), x))
+    pairs = [f"{a!r} and {b!r}" for a, b in pairwise(texts) if a.strip().casefold() == b.strip().casefold()]
+    said = f"{column.name!r} has categories that differ by spaces or by case only: {listed(pairs, 3)}; write them alike"
+    return [said] * bool(pairs)
+
+
+def stray(column: Any) -> str:
+    """The cells that keep a column of text from being numbers, where most are; empty where they are not."""
+    import pandas as pd
+
+    wrong: Any = column[pd.to_numeric(column, errors="coerce").isna()]
+    cells = listed([repr(cell) for cell in wrong.unique()], 4)
+    return (
+        f"numbers but for {cells}: correct these, or leave their rows out" if len(wrong) < NUMERIC * len(column) else ""
+    )
 
 
 def signed(column: Any) -> str:

@@ -262,8 +262,18 @@ def test_numbers_with_signs_are_called_that(frame):
     names = {"frame": signs}
     exec("done = " + price.partition("e.g. ")[2], names)
     assert names["done"].tolist() == (282_600.0 + k).tolist()
-    with pytest.raises(DataError, match="the target 'y' is numbers with signs"):
+    with pytest.raises(DataError, match="the target 'y' holds numbers with signs"):
         gr.fit(frame.assign(y=signs["share"]), [(101, 102), (102, 103)], **HOW)
+
+
+def test_a_target_with_stray_cells_or_classes_written_twice_names_them():
+    frame = pd.DataFrame({"node": [*"ab"] * 12, "x": np.arange(24.0), "y": [f"{k}.5" for k in range(24)]})
+    frame.loc[[3, 8], "y"] = ["1.234,50", "none"]
+    with pytest.raises(DataError, match=r"'y' holds numbers but for '1\.234,50', 'none': correct these"):
+        gr.fit(frame, [("a", "b")], node="node", target="y", folds=2)
+    frame["y"] = ["yes", "no", "No", "maybe"] * 6
+    with pytest.raises(DataError, match="'y' has categories that differ by spaces or by case only: 'No' and 'no'"):
+        gr.fit(frame, [("a", "b")], node="node", target="y", folds=2)
 
 
 def test_all_that_is_wrong_with_new_rows_is_told_at_once_by_their_labels():
