@@ -64,12 +64,11 @@ class Malicious(AbstractEngine):
 
     @property
     def remedy(self) -> str:
-        if not self.nodes:
-            return ""
-        return (
+        said = (
             f"malicious nodes lie ({len(self.nodes)}), and more rounds need not lead closer; robust= of gr.LocalSGD "
             "keeps lies within what honest nodes send, for a consensus, and observe= shows what these reached"
         )
+        return said if self.nodes else ""
 
     @contextmanager
     def hosting(self, method: AbstractIteration, form: Form, arcs: Arcs, seed: int) -> Generator[AbstractIteration]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 WIDTH = 12  # of what stands before a line
 THIS, ALL, EACH = "this fit", "one model for all", "every node alone"
-NODES = 20  # whose intervals stand in a report
+MOST = 60  # intervals in a report
 STAR = "graph = gr.Graph.from_edges([(graph.labels[0], label) for label in graph.labels[1:]])"
 RESTS = (
     "the certificate bounds the optimum of this model at this strength; it says nothing of the units, of the choice of "
@@ -181,7 +181,7 @@ class Fit(Shown):
     def report(self, file: str | Path) -> None:
         """Write the answer as a page that opens offline, see `Solution.report`; at its head stands what ``print`` says:
         the held-out scores, the strength, what the certificate covers; and the 95% intervals of each node's own
-        estimate, of 20 nodes at most (`graphreg.inference.local_regions` has all), or why there are none.
+        estimate, 60 at most (`graphreg.inference.local_regions` has all), or why there are none.
 
         Examples
         --------
@@ -198,13 +198,10 @@ class Fit(Shown):
             regions = gr.inference.local_regions(self)
         except GraphregError as error:
             return [f"none: {error}"]
-        table, lines = regions.table(), list[str]()
-        for label in list(regions)[:NODES]:
-            each = table.loc[label].itertuples()
-            lines.append(
-                f"{label}: " + ", ".join(f"{x.Index} {x.estimate:.4g} [{x.low:.4g}, {x.high:.4g}]" for x in each)
-            )
-        more = [f"and {len(regions) - NODES:,} more nodes"] * (len(regions) > NODES)
+        table = regions.table()
+        each = table[["estimate", "low", "high"]].head(MOST).itertuples()
+        lines = [f"{label}, {name}: {x:.4g} [{low:.4g}, {high:.4g}]" for (label, name), x, low, high in each]
+        more = [f"and {len(table) - MOST:,} more"] * (len(table) > MOST)
         head = [f"{table.attrs['title']}; not of the fit, which draws neighbours together"]
         return [*head, *filter(None, [table.verdict]), *lines, *more, *table.assumed]
 

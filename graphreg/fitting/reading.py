@@ -271,7 +271,8 @@ def stray(column: Any) -> str:
     """The cells that keep a column of text from being numbers, where most are; empty where they are not."""
     import pandas as pd
 
-    wrong: Any = column[pd.to_numeric(column, errors="coerce").isna()]
+    values: Any = pd.to_numeric(column, errors="coerce")
+    wrong = column[values.isna()]
     cells = listed([repr(cell) for cell in wrong.unique()], 4)
     return (
         f"numbers but for {cells}: correct these, or leave their rows out" if len(wrong) < NUMERIC * len(column) else ""

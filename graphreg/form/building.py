@@ -160,11 +160,8 @@ def _doubt(named: Sequence[Hashable], known: Mapping[Hashable, None], what: str)
     alike = {_bare(label): label for label in known} if new else {}
     for label in new:
         if (other := alike.get(_bare(label))) is not None:
-            how = "spaces, or small and capital letters," if type(other) is type(label) else "type"
-            raise DataError(
-                f"the node {label!r} is {what}, and differs from {other!r} in {how} alone; labels are compared as they "
-                "are: write both alike, or rename one"
-            )
+            but = f"and is {other!r} but for its type, spaces or capitals; write them alike, or rename one"
+            raise DataError(f"the node {label!r} is {what}, {but}")
     for label in new[:DOUBTED]:
         if hint := did_you_mean(label, known, numbers=False):
             said = f"the node {label!r} is {what}{hint}"

@@ -87,14 +87,12 @@ class CvxpyLoss(AbstractSmoothLoss):
 
     @property
     def notation(self) -> Notation:
-        n, latex, known, typeset = self.name, upright(self.name), "", ""
+        n, latex, formula = self.name, upright(self.name), ""
         with suppress(Exception):  # whatever a function of numbers y raises where y is a symbol
-            if formula := plain(self.function(cp.Variable(name="x"), cp.Parameter(name="y"))):
-                known = f" where {n}(x; y) = {formula}"
-                typeset = rf" \text{{ where }} {latex}(x; y) = {upright(formula)}"
-        return Notation(
-            f"{n}(%z; %y){known}", f"%c {n}*(%u / %c; %y)", "", f"{latex}(%z; %y){typeset}", rf"%c \, {latex}^*", ""
-        )
+            formula = plain(self.function(cp.Variable(name="x"), cp.Parameter(name="y")))
+        value = f"{n}(%z; %y)" + f" where {n}(x; y) = {formula}" * bool(formula)
+        typeset = f"{latex}(%z; %y)" + rf" \text{{ where }} {latex}(x; y) = {upright(formula)}" * bool(formula)
+        return Notation(value, f"%c {n}*(%u / %c; %y)", "", typeset, rf"%c \, {latex}^*", "")
 
     def _line(self, x: Array, y: Array) -> Line:
         """The loss along the line of all predictors, each sample by itself."""

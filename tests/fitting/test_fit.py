@@ -101,7 +101,7 @@ def test_pictures_and_pages(fitted, tmp_path):
     own = gr.inference.local_regions(fitted).table()
     for label, name in own.index:
         row = own.loc[(label, name)]
-        assert f"{name} {row['estimate']:.4g} [{row['low']:.4g}, {row['high']:.4g}]" in page
+        assert f"{label}, {name}: {row['estimate']:.4g} [{row['low']:.4g}, {row['high']:.4g}]" in page
     assert "intervals, each by itself; not of the fit" in page
     assert own.assumed[1] in page
     fitted.solution.report(tmp_path / "answer.html")

@@ -64,11 +64,8 @@ class Found:
         w, form = self.floats, self.form
         apart = scales(form, w)
         usual = np.maximum(apart, np.sqrt(np.mean(w * w, axis=0)))
-        out: list[Array] = []
-        for edge in form.edges:
-            size = np.tile(apart if edge.map.noun == "edge" else usual, form.n)
-            out.append(edge.penalty.value((abs(edge.flat(form.d)) @ size).reshape(edge.count, -1)))
-        return out
+        each = [(edge, np.tile(apart if edge.map.noun == "edge" else usual, form.n)) for edge in form.edges]
+        return [edge.penalty.value((abs(edge.flat(form.d)) @ size).reshape(edge.count, -1)) for edge, size in each]
 
 
 @dataclass(frozen=True)
@@ -132,9 +129,8 @@ def statements(found: Found, wanted: Sequence[Claim], claims: Sequence[dict[str,
         if kind == "unattained":
             out.append("unattained: proved, so that there is no optimum")
         elif kind != "bounds":
-            said = f"{len(mine) or 'none'} of {len(list(_edges(found, kind)))}"
             names = some(found.keys[claim["block"]][claim["edge"]] for claim in mine)
-            out.append(f"{kind}: {said}" + (f": {names}" if mine else ""))
+            out.append(f"{kind}: {len(mine) or 'none'} of {len(list(_edges(found, kind)))}" + f": {names}" * bool(mine))
             if kind == "near" and mine:
                 most = UPWARDS.create_decimal_from_float(max(nearest(number(claim["distance"])) for claim in mine))
                 out[-1] += f"; at most {float(most)!r} apart in the norm of their penalty"
