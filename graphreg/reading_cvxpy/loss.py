@@ -134,7 +134,9 @@ def from_cvxpy(
     if any(variable is not x for variable in expression.variables()) or expression.parameters():
         raise TermError(f"the loss {said} may hold no CVXPY Variable or Parameter of its own; use numbers")
     if not expression.is_convex():
-        raise ConvexityError(f"CVXPY's rules do not show that the loss {said} is convex: {expression}")
+        raise ConvexityError(
+            f"CVXPY's rules do not show that the loss {said} is convex: {plain(expression) or expression}"
+        )
     try:
         refuse_kinks(expression)
     except KinkedError as atom:

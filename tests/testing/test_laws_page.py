@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import graphreg as gr
+from graphreg.errors import TermError
 from graphreg.testing import check_loss, check_penalty, losses, penalties
 
 PAGE = Path(__file__).parents[2] / "docs" / "own-terms.md"
@@ -43,6 +46,13 @@ def test_a_report_names_the_page():
     for report in (check_penalty(gr.L1()), check_loss(gr.SquaredLoss(data))):
         assert str(report).endswith("what each law says: docs/own-terms.md#the-laws")
         assert all(f"| {law} |" in split()[1] for law in report.laws)
+
+
+def test_a_class_for_an_object_is_refused_with_the_call():
+    with pytest.raises(TermError, match=r"got <class .*; write SquaredLoss\(data\)$"):
+        check_loss(gr.SquaredLoss)
+    with pytest.raises(TermError, match=r"; write L1\(\)$"):
+        check_penalty(gr.L1)
 
 
 if __name__ == "__main__":
