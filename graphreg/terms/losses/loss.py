@@ -41,7 +41,7 @@ class AbstractLoss(AbstractSamples, Named):
     prices : PriceDomain
         dom l*, where prices may lie, as far as ``domain`` and ``clip`` do not say it.
     notation : Notation
-        The notation of one sample's loss; by default a function with the name of the class.
+        The notation of one sample's loss; a function with the name of the class, unless a class says otherwise.
     """
 
     # ---- one sample; rows independent ----------------------------------------------------------------------------
