@@ -140,7 +140,8 @@ def instance(kind: type[Any], wanted: str) -> Check:
     """An object of a class; where the class itself is given the message says to call it."""
 
     def hint(value: Any) -> str:
-        return f"; write {value.__name__}()" if isinstance(value, type) and issubclass(value, kind) else ""
+        given = "data" * ("(data)" in wanted)
+        return f"; write {value.__name__}({given})" if isinstance(value, type) and issubclass(value, kind) else ""
 
     return Check(wanted, lambda value: isinstance(value, kind), hint)
 
@@ -210,6 +211,7 @@ OTHER_NAMES = {
     "progress": ("verbose", "disp"),
     "observe": ("observer", "monitor", "history", "track", "record"),
     "method": ("solver", "algorithm"),
+    "engine": ("backend", "faults", "actors", "parts", "malicious"),
     "jobs": ("n_jobs", "workers"),
     "threads": ("n_threads", "num_threads", "n_jobs"),
     "folds": ("cv", "n_folds", "n_splits"),

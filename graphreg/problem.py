@@ -50,7 +50,7 @@ ARGUMENTS = {  # what those of `Problem.solve` may be
     "seed": checks.seed | None,
     "callback": checks.function("a function of a Record") | None,
     "progress": checks.switch | None,
-    "engine": checks.instance(AbstractEngine, "gr.Actors(...), gr.Parts(...) or gr.MPI(...)") | None,
+    "engine": checks.instance(AbstractEngine, "gr.Actors(faults=gr.Faults(...)), gr.Parts(...) or gr.MPI(...)") | None,
     "on_failure": checks.one_of("raise", "return"),
 }
 

@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
 FORMULA = re.compile(r'<(span|div) class="arithmatex">(.*?)</\1>', re.S)
 CELL = re.compile(r"<td[ >].*?</td>", re.S)
+PRODUCT = re.compile(r"<([A-Za-z][\w()']*, [^<>]*)>")  # <x, u>: no element has a comma in its name
 OUTSIDE = re.compile(r"\[([^\]]*)\]\((?:\.\./)+(examples|benchmarks|papers)(?:/([\w./-]*))?\)")
 
 REFERENCE: dict[str, tuple[str, list[str]]] = {
@@ -184,12 +185,13 @@ def boost(page: Any) -> float:
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
-    """LaTeX as MathML, which browsers show without a script; and code in tables without the backslash that keeps a bar
-    from ending the cell."""
+    """LaTeX as MathML, which browsers show without a script; code in tables without the backslash that keeps a bar
+    from ending the cell, and inner products as text, where a browser would take them for elements and show nothing."""
 
     def typeset(found: re.Match[str]) -> str:
         latex = unescape(found.group(2)).strip()
         return convert(latex[2:-2], display="block" if latex.startswith("\\[") else "inline")
 
     html = CELL.sub(lambda found: found.group().replace("\\|", "|"), html)
+    html = PRODUCT.sub(r"&lt;\1&gt;", html)
     return FORMULA.sub(typeset, html)

@@ -11,7 +11,8 @@ from typing import Any
 import click
 
 from ..base import escaping
-from ..errors import GraphregError
+from ..base.messages import shown
+from ..errors import DataError, GraphregError
 from . import exits
 from .outputs import Outputs, with_outputs, with_predictions
 from .program import FILE, SECONDS, choice, gap_option, main
@@ -56,6 +57,8 @@ def fit(
     code, (rows, predictions) = asked.pop("code"), asked.pop("predict") or (None, None)
     folder.check_new(intervals, to.force, "--intervals")
     folder.check_new(predictions, to.force, "--predict")
+    if rows is not None and not rows.is_file():
+        raise DataError(f"--predict: there is no file {shown(str(rows))}")
     names = None if features is None else [name.strip() for name in features.split(",")]
     with said_as_options():
         found = gr.fit(table, edges, features=names, gap=gap or 1e-6, progress=to.progress, **asked)
@@ -69,8 +72,7 @@ def fit(
             "coefficients": found.table().to_dict("index"),
         }
         if rows is not None and predictions is not None:
-            given = found.rows.rows_like(rows)
-            written = with_predictions(given, found.predict(given), found.solution.status)
+            written = with_predictions(found.rows.rows_like(rows), found.predict(rows), found.solution.status)
             folder.write_all(predictions.parent, {predictions.name: escaping.table(written)})
         more = [] if intervals is None else _intervals(found, intervals)
         for table_of in more:

@@ -62,6 +62,14 @@ class Malicious(AbstractEngine):
         check_fields(self, MethodError)
         sequence(self.nodes, "Malicious(nodes=...)", "a list of labels", MethodError)
 
+    @property
+    def remedy(self) -> str:
+        said = (
+            f"malicious nodes lie ({len(self.nodes)}), and more rounds need not lead closer; robust= of gr.LocalSGD "
+            "keeps lies within what honest nodes send, for a consensus, and observe= shows what these reached"
+        )
+        return said if self.nodes else ""
+
     @contextmanager
     def hosting(self, method: AbstractIteration, form: Form, arcs: Arcs, seed: int) -> Generator[AbstractIteration]:
         """The method, on views whose engine lies from the first round on."""

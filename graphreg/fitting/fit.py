@@ -18,8 +18,8 @@ from ..base import tables
 from ..base.display import Html, Shown, facts, inside, title
 from ..base.escaping import visible
 from ..certificate import relative_in_words
-from ..errors import DataError
-from .reading import UsedRows
+from ..errors import DataError, GraphregError
+from .reading import UsedRows, refuse_unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 WIDTH = 12  # of what stands before a line
 THIS, ALL, EACH = "this fit", "one model for all", "every node alone"
+MOST = 60  # intervals in a report
 STAR = "graph = gr.Graph.from_edges([(graph.labels[0], label) for label in graph.labels[1:]])"
 RESTS = (
     "the certificate bounds the optimum of this model at this strength; it says nothing of the units, of the choice of "
@@ -150,7 +151,8 @@ class Fit(Shown):
         Raises
         ------
         DataError
-            At a node that the fit does not know, or to which nothing was fitted; and as for `Solution.predict`.
+            With all rows at nodes that the fit does not know, or to which nothing was fitted, all missing and infinite
+            cells, text for numbers and unknown categories, and columns that lack; and as for `Solution.predict`.
 
         Examples
         --------
@@ -158,8 +160,7 @@ class Fit(Shown):
         (24,)
         """
         frame = self.rows.rows_like(table)
-        if self.rows.node in frame and (lost := [x for x in frame[self.rows.node].tolist() if x in self.unreached]):
-            raise DataError(f"nothing was fitted at the node {lost[0]!r}: no edges join it to one with rows")
+        refuse_unknown(self.rows, frame, self.graph.labels, self.unreached, isinstance(table, (str, Path)))
         found: Any = self.solution.predict(frame, kind)
         return found.map(dict(enumerate(self.rows.classes))) if kind == "class" and self.rows.classes else found
 
@@ -179,7 +180,8 @@ class Fit(Shown):
 
     def report(self, file: str | Path) -> None:
         """Write the answer as a page that opens offline, see `Solution.report`; at its head stands what ``print`` says:
-        the held-out scores, the strength, what the certificate covers.
+        the held-out scores, the strength, what the certificate covers; and the 95% intervals of each node's own
+        estimate, 60 at most (`graphreg.inference.local_regions` has all), or why there are none.
 
         Examples
         --------
@@ -187,7 +189,21 @@ class Fit(Shown):
         """
         from ..reporting import report_solution
 
-        report_solution(self.solution, file, facts={"fit": [self._title], **self._facts})
+        facts = {"fit": [self._title], **self._facts, "intervals": self._intervals()}
+        report_solution(self.solution, file, facts=facts)
+
+    def _intervals(self) -> list[str]:
+        """The intervals of each node's own estimate, in sentences, or why there are none."""
+        try:
+            regions = gr.inference.local_regions(self)
+        except GraphregError as error:
+            return [f"none: {error}"]
+        table = regions.table()
+        each = table[["estimate", "low", "high"]].head(MOST).itertuples()
+        lines = [f"{label}, {name}: {x:.4g} [{low:.4g}, {high:.4g}]" for (label, name), x, low, high in each]
+        more = [f"and {len(table) - MOST:,} more"] * (len(table) > MOST)
+        head = [f"{table.attrs['title']}; not of the fit, which draws neighbours together"]
+        return [*head, *filter(None, [table.verdict]), *lines, *more, *table.assumed]
 
     def plot(self, figure: Figure | None = None) -> Figure:
         """The held-out score against the strength, and the graph with its clusters.

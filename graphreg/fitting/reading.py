@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.display import Brief
-from ..base.messages import near, shown
+from ..base.messages import did_you_mean, near, shown
 from ..errors import DataError, GraphError
 from ..inputs import Graph, as_narwhals, is_frame, is_missing, names_of, plain_label
 
@@ -64,13 +64,10 @@ class UsedRows(Brief):
     def rows_like(self, frame: Any) -> pd.DataFrame:
         """Other rows with these columns and with the index that they have, filled by the same rule; the target is not
         needed."""
-        rows, name, first = opened(frame, self.node, self.ids)
+        rows = opened(frame, self.node, self.ids)[0]
         for c in rows.columns.intersection(list(self.numbers)):
-            column, (rows[c], wrong) = rows[c], _as_numbers(rows[c])
-            if wrong.size:
-                raise DataError(
-                    f"{name} cannot be used as it is: {c!r} is a number, but {_cells(column, wrong, first)}"
-                )
+            values, wrong = _as_numbers(rows[c])
+            rows[c] = rows[c] if wrong.size else values
         rows.index = frame.index if is_frame(frame) else rows.index
         return rows.fillna({name: value for name, value in self.fill.items() if name in rows})
 
@@ -109,6 +106,8 @@ def read(table: Any, named: Columns, missing: str, ids: str) -> UsedRows:
             (numbers if kind == "number" else categories).append(c)
     if weights is not None:
         complaints += _kind(frame, weights, first)[0]
+    if frame[target].dtype.kind not in "biufM":
+        complaints += _alike(frame[target])
     if copies := int(frame.duplicated().sum()) if numbers and not complaints else 0:
         remarks.append(f"{copies:,} of {len(frame):,} rows are copies of others, and were kept")
     used = UsedRows(frame, node, target, weights, tuple(numbers), tuple(categories), {}, ids, tuple(remarks))
@@ -119,6 +118,46 @@ def read(table: Any, named: Columns, missing: str, ids: str) -> UsedRows:
     if not len(used.frame):
         raise DataError(f"no row of {name} is left")
     return used if used.frame[target].dtype.kind in "biuf" else coded(used)
+
+
+def refuse_unknown(
+    table: UsedRows, rows: Any, known: Collection[Hashable], lost: Collection[Hashable], of_file: bool
+) -> None:
+    """`DataError` with all that is wrong with rows that are to be predicted, each named by its line in a file, or by
+    its label; ``known`` are the nodes, and at ``lost`` ones nothing was fitted."""
+    import pandas as pd
+
+    complaints = list[str]()
+    for c in (table.node, *table.numbers, *table.categories):
+        if c not in rows.columns:
+            complaints.append(f"there is no column {c!r}; {near(str(c), list(map(str, rows.columns)))}")
+            continue
+        cells, gaps = rows[c].tolist(), rows[c].isna().to_numpy()
+        wrong: dict[str, Any] = {"is missing": gaps}
+        if c == table.node:
+            wrong["is no node"] = [x not in known for x in cells]
+            wrong["is a node at which nothing was fitted, as no edges join it to one with rows,"] = [
+                x in lost for x in cells
+            ]
+        elif c in table.categories:
+            levels = set(table.frame[c].tolist())
+            wrong[f"is none of the categories {listed(sorted(map(repr, levels)))}"] = [x not in levels for x in cells]
+        else:
+            values: Any = pd.to_numeric(rows[c], errors="coerce")
+            wrong["is no number"] = values.isna().to_numpy()
+            wrong["is infinite"] = np.isinf(values.to_numpy(float, na_value=np.nan))
+        for what, mask in wrong.items():
+            places = np.flatnonzero(mask if what == "is missing" else np.asarray(mask, dtype=bool) & ~gaps)
+            if places.size:
+                labels = [repr(plain_label(label)) for label in rows.index[places]]
+                where = _lines(places, 2) if of_file else f"row{'s' * (len(labels) > 1)} {listed(labels, 4)}"
+                there = list(dict.fromkeys(cells[k] for k in places)) * (what not in ("is missing", "is infinite"))
+                said = f": {listed(list(map(repr, there)), 4)}" if there else ""
+                hint = did_you_mean(there[0], known) if what == "is no node" else ""
+                complaints.append(f"{c!r} {what} in {where}{said}{hint}")
+    if complaints:
+        remedy = "not all rows can be predicted; correct these or leave them out:"
+        raise DataError("\n  ".join([remedy, *complaints]))
 
 
 def coded(table: UsedRows) -> UsedRows:
@@ -210,7 +249,9 @@ def _kind(frame: Any, name: Hashable, first: int) -> tuple[list[str], str]:
         frame[name] = values
         infinite = np.flatnonzero(np.isinf(values))
         said = [f"{name!r} is infinite in {_lines(infinite, first)}"] if infinite.size else []
-        said += [f"{name!r} holds numbers, but {_cells(column, wrong, first)}"] if wrong.size else []
+        if wrong.size:
+            cells = ", ".join(repr(cell) for cell in dict.fromkeys(column.iloc[wrong[:3]]))
+            said.append(f"{name!r} holds numbers, but {_lines(wrong, first)} {cells}")
         return said, "constant" if values.nunique() < 2 else "number"
     if not isinstance(column.dtype, pd.CategoricalDtype) and (said := signed(column)):
         return [f"{name!r} holds {said}"], ""
@@ -220,10 +261,27 @@ def _kind(frame: Any, name: Hashable, first: int) -> tuple[list[str], str]:
             f"{name!r} holds text with {count:,} different values ({column.iloc[0]!r}, ...), which looks like a name "
             "of each row: leave the column out, with features=[...]"
         ], ""
-    alike = sorted({str(x) for x in column.dropna()}, key=lambda x: (x.strip().casefold(), x))
-    pairs = [f"{a!r} and {b!r}" for a, b in pairwise(alike) if a.strip().casefold() == b.strip().casefold()]
-    said = f"{name!r} has categories that differ by spaces or by case only: {listed(pairs, 3)}; write them alike"
-    return [said] * bool(pairs), "constant" if count < 2 else "category"
+    return _alike(column), "constant" if count < 2 else "category"
+
+
+def _alike(column: Any) -> list[str]:
+    """What is to be said of texts that are meant to be the same."""
+    texts = sorted({str(x) for x in column.dropna()}, key=lambda x: (x.strip().casefold(), x))
+    pairs = [f"{a!r} and {b!r}" for a, b in pairwise(texts) if a.strip().casefold() == b.strip().casefold()]
+    said = f"{column.name!r} has categories that differ by spaces or by case only: {listed(pairs, 3)}; write them alike"
+    return [said] * bool(pairs)
+
+
+def stray(column: Any) -> str:
+    """The cells that keep a column of text from being numbers, where most are; empty where they are not."""
+    import pandas as pd
+
+    values: Any = pd.to_numeric(column, errors="coerce")
+    wrong = column[values.isna()]
+    cells = listed([repr(cell) for cell in wrong.unique()], 4)
+    return (
+        f"numbers but for {cells}: correct these, or leave their rows out" if len(wrong) < NUMERIC * len(column) else ""
+    )
 
 
 def _as_numbers(column: Any) -> tuple[Any, Array]:
@@ -235,11 +293,6 @@ def _as_numbers(column: Any) -> tuple[Any, Array]:
     # Integers stay what they are, but those that pandas keeps with a mask take no mean in their gaps.
     plain = isinstance(values.dtype, np.dtype)
     return values if plain else pd.Series(values.to_numpy(float, na_value=np.nan), column.index), wrong
-
-
-def _cells(column: Any, wrong: Array, first: int) -> str:
-    """Where the cells are that are no numbers, and what some of them hold."""
-    return f"{_lines(wrong, first)} {', '.join(repr(cell) for cell in dict.fromkeys(column.iloc[wrong[:3]]))}"
 
 
 def signed(column: Any) -> str:

@@ -23,7 +23,7 @@ from ..catalogue import named
 from ..errors import DataError, GraphError, TermError
 from ..inputs import plain_label
 from .fit import Fit
-from .reading import IDS, REPEATED, RULES, Columns, UsedRows, coded, graph_of, listed, read, signed
+from .reading import IDS, REPEATED, RULES, Columns, UsedRows, coded, graph_of, listed, read, signed, stray
 
 STRENGTHS = 20  # of the grid, down over three decades
 ALONE = 1e-6  # times the strength at which all nodes agree: each node is alone, but for those without rows
@@ -326,8 +326,8 @@ def _of_target(rows: UsedRows) -> Family:
         return _of("LogisticLoss", f"since {name} has two values")
     if y.dtype.kind not in "biuf":
         if count > len(y) / 3:
-            said = signed(y) or f"text with {count:,} values; name one of numbers, or of classes"
-            raise DataError(f"the target {name} is {said}")
+            said = signed(y) or stray(y) or f"text with {count:,} values; name one of numbers, or of classes"
+            raise DataError(f"the target {name} holds {said}")
         return _of("MultinomialLoss", f"since {name} has {count} classes")
     values = y.to_numpy(float)
     whole = (values == np.rint(values)).all() and 0 <= values.min() < COUNTS

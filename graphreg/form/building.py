@@ -6,7 +6,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -150,13 +149,29 @@ def _units(losses: Sequence[AbstractLoss]) -> Standardised | None:
 
 
 def _doubt(named: Sequence[Hashable], known: Mapping[Hashable, None], what: str) -> str:
-    """A warning of the first label of some that looks like one of the others."""
-    for label in islice(dict.fromkeys(named), DOUBTED):
-        if label not in known and (hint := did_you_mean(label, known, numbers=False)):
+    """A warning of the first label of some that is written nearly as one of the others.
+
+    Raises
+    ------
+    DataError
+        Where they differ in type, spaces, or small and capital letters alone: nobody means two nodes by that.
+    """
+    new = [label for label in dict.fromkeys(named) if label not in known]
+    alike = {_bare(label): label for label in known} if new else {}
+    for label in new:
+        if (other := alike.get(_bare(label))) is not None:
+            but = f"and is {other!r} but for its type, spaces or capitals; write them alike, or rename one"
+            raise DataError(f"the node {label!r} is {what}, {but}")
+    for label in new[:DOUBTED]:
+        if hint := did_you_mean(label, known, numbers=False):
             said = f"the node {label!r} is {what}{hint}"
             warnings.warn(said, UserWarning, stacklevel=users_line())
             return said
     return ""
+
+
+def _bare(label: Hashable) -> str:
+    return " ".join(str(label).casefold().split())
 
 
 def _placed(edge: EdgeBlock, n_observed: int, shift: int, n: int) -> EdgeBlock:

@@ -52,6 +52,7 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
     """
 
     of_rows: Callable[[Array], Array]
+    way = "by cone programmes"
 
     @property
     def programme(self) -> ConeProgramme:
@@ -61,9 +62,6 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
     def homogeneous(self) -> bool:
         """True where phi(t z) = t phi(z) for t > 0: phi* is the indicator of {gauge <= 1}."""
         return self.programme.homogeneous
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.called()})"
 
     # ---- the four ------------------------------------------------------------------------------------------------
     def value(self, z: Array) -> Array:
@@ -192,6 +190,8 @@ class MappedNorm(AbstractConePenalty):
     Its flows are R'y with a dual norm of y of at most 1; there is one y at most. The prox with step t is ``v - R'y``
     for the y with a dual norm of at most t whose R'y is nearest to v.
     """
+
+    way = "by projected gradients"
 
     R: Array
     norm: AbstractNorm

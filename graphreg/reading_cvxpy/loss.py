@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, final
@@ -17,6 +18,7 @@ from ..terms import ULP, Array, Notation, increasing_root, largest_around
 from ..terms.losses import AbstractSmoothLoss
 from .atoms import KinkedError, dense, kind_of, smooth
 from .lines import Line, Lines, along, lines
+from .source import plain
 
 TRUSTED = 8.0 * ULP  # of what the values of CVXPY's formulas are made of
 EDGE = 1e-13  # of the width of dom l*: its ends are taken so far inside
@@ -32,7 +34,7 @@ class CvxpyLoss(AbstractSmoothLoss):
     finds, with what rounding may have left of it added.
     """
 
-    function: Callable[[Any, Any], Any] = field(kw_only=True)
+    function: Callable[[Any, Any], Any] = field(kw_only=True, repr=False)
     name: str = field(kw_only=True, default="l")
 
     def value(self, x: Array, y: Array) -> Array:
@@ -85,8 +87,12 @@ class CvxpyLoss(AbstractSmoothLoss):
 
     @property
     def notation(self) -> Notation:
-        n, latex = self.name, upright(self.name)
-        return Notation(f"{n}(%z; %y)", f"%c {n}*(%u / %c; %y)", "", f"{latex}(%z; %y)", rf"%c \, {latex}^*", "")
+        n, latex, formula = self.name, upright(self.name), ""
+        with suppress(Exception):  # whatever a function of numbers y raises where y is a symbol
+            formula = plain(self.function(cp.Variable(name="x"), cp.Parameter(name="y")))
+        value = f"{n}(%z; %y)" + f" where {n}(x; y) = {formula}" * bool(formula)
+        typeset = f"{latex}(%z; %y)" + rf" \text{{ where }} {latex}(x; y) = {upright(formula)}" * bool(formula)
+        return Notation(value, f"%c {n}*(%u / %c; %y)", "", typeset, rf"%c \, {latex}^*", "")
 
     def _line(self, x: Array, y: Array) -> Line:
         """The loss along the line of all predictors, each sample by itself."""
@@ -100,27 +106,7 @@ class CvxpyLoss(AbstractSmoothLoss):
 def from_cvxpy(
     function: Callable[[Any, Any], Any], data: NodeData, name: str | None = None, scale: Any = "mean"
 ) -> CvxpyLoss:
-    """A smooth loss from a CVXPY function of the predictors and the targets.
-
-    Parameters
-    ----------
-    function : callable
-        ``function(x, y)``: l(x; y) of each sample, convex in x, as a CVXPY expression of the shape of x, (M,); y are
-        the targets, (M,), numbers. Built of smooth atoms that act on each entry: exp, log, logistic, square, power,
-        huber, entr, squares of pos and neg, and sums and multiples of these.
-    data : NodeData
-        The samples, with numbers for targets.
-    name : str, optional
-        How it is printed; by default the name of the function.
-    scale : {"mean", "sum"}, float or mapping
-        The factor of a node's sum, as of every loss.
-
-    Raises
-    ------
-    ConvexityError
-        Where CVXPY's rules do not show that the function is convex.
-    TermError
-        Where it is no expression of one value per sample, or holds an atom that is not smooth; the message names it.
+    """A smooth loss from a CVXPY function of the predictors and the targets; see `graphreg.Loss.from_cvxpy`.
 
     Examples
     --------
@@ -148,7 +134,9 @@ def from_cvxpy(
     if any(variable is not x for variable in expression.variables()) or expression.parameters():
         raise TermError(f"the loss {said} may hold no CVXPY Variable or Parameter of its own; use numbers")
     if not expression.is_convex():
-        raise ConvexityError(f"CVXPY's rules do not show that the loss {said} is convex: {expression}")
+        raise ConvexityError(
+            f"CVXPY's rules do not show that the loss {said} is convex: {plain(expression) or expression}"
+        )
     try:
         refuse_kinks(expression)
     except KinkedError as atom:

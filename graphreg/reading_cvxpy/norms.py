@@ -16,7 +16,7 @@ STEPS = 60  # of Newton's method
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ScaledNorm(AbstractReadPenalty, AbstractNorm):
     """``phi(z) = factor * norm(z)``."""
 
@@ -43,7 +43,7 @@ class ScaledNorm(AbstractReadPenalty, AbstractNorm):
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PNorm(AbstractReadPenalty, AbstractNorm):
     """``phi(z) = (sum_j |z_j|^p)^(1/p)`` with 1 < p < inf.
 

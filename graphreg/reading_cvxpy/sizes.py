@@ -28,7 +28,7 @@ from .sides import RootedSides, Sides
 from .source import AbstractReadPenalty
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AbstractOfSizes(AbstractReadPenalty):
     """``phi(z) = sum_i h_i(s_i)`` of sizes s_i >= 0 of z, with h_i >= 0, h_i(0) = 0, convex and increasing.
 
@@ -73,7 +73,7 @@ def _shares(u: Array, most: Array) -> Array:
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class OfNorm(AbstractOfSizes):
     """``phi(z) = h(norm(z))`` for the norm L1, L2 or LInf."""
 
@@ -118,7 +118,7 @@ class OfNorm(AbstractOfSizes):
 
 
 # ---- functions of each coordinate ------------------------------------------------------------------------------------
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AbstractSeparable(AbstractOfSizes):
     """``phi(z) = sum_j h_j(z_j)``, each h_j >= 0 and h_j(0) = 0; the slopes of h_j at -inf and +inf are the ends of its
     domain."""
@@ -156,13 +156,13 @@ class OfAbsolute:
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Separable(OfAbsolute, AbstractSeparable):
     """Even functions of the coordinates."""
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SmoothSeparable(OfAbsolute, AbstractSeparable, AbstractSmoothPenalty):
     """Even piecewise quadratic functions of the coordinates without kinks."""
 
@@ -179,7 +179,7 @@ class SmoothSeparable(OfAbsolute, AbstractSeparable, AbstractSmoothPenalty):
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class OneSidedSeparable(AbstractSeparable, AbstractOneSided):
     """Functions of the coordinates that are not all even: of their positive parts, and then of their negative parts."""
 

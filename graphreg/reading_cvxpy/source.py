@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +16,24 @@ from ..terms.penalties import AbstractPenalty
 from .conic import ConeProgramme, cone_programme
 
 LONG = 100  # characters of a function of CVXPY that is printed
+PLAIN = {  # what CVXPY's atoms are called in print, and what users call them
+    r"Promote\((-?[\w.+-]+), \([\d, ]*\)\)": r"\1",
+    r"\bPnorm(Approx)?\(": "norm(",
+    r"\bPower(Approx)?\(": "power(",
+    r"\bSum\(": "sum(",
+    r", None, False\)": ")",
+    r"quad_over_lin\(([^,()]*|[^,()]*\([^()]*\)[^,()]*), 1\.0\)": r"sum_squares(\1)",
+    r"\+ -": "- ",
+    r"(\d)\.0\b(?!\d)": r"\1",
+}
+
+
+def plain(expression: Any) -> str:
+    """An expression of CVXPY as a user would write it; empty where that is long, or CVXPY rounds what it prints."""
+    said = str(expression).replace("%", "percent")
+    for written, users in PLAIN.items():
+        said = re.sub(written, users, said)
+    return said if len(said) <= LONG and "\n" not in said else ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,13 +57,17 @@ class FunctionSource:
         return cp.hstack([self.function(Z[i]) for i in range(Z.shape[0])])
 
     @property
+    def formula(self) -> str:
+        """The function of z as a user would write it; its name where that is long, or CVXPY rounds what it prints."""
+        return plain(self.function(cp.Variable(self.k, name="z"))) or f"{self.name}(z)"
+
+    @property
     def notation(self) -> Notation:
         """Its name, with what CVXPY writes and what its conjugate is."""
         name, latex = self.name, upright(self.name) if len(self.name) > 1 else self.name
         latex = r"\phi" if name == "phi" else latex
         value, typeset = f"{name}(%z)", rf"{latex}(%z)"
-        written = str(self.function(cp.Variable(self.k, name="z"))).replace("%", "percent")
-        if len(written) <= LONG and "\n" not in written:
+        if (written := self.formula) != value.replace("%z", "z"):
             value += f" where {name}(z) = {written}"
             typeset += rf" \text{{ where }} {latex}(z) = {upright(written)}"
         if self.programme.homogeneous:
@@ -65,6 +88,7 @@ class AbstractReadPenalty(AbstractPenalty):
     """A penalty that a CVXPY function is on k coordinates; a part of one has no source."""
 
     source: FunctionSource | None = field(default=None, kw_only=True, repr=False)
+    way = "in closed form, or a root per row"  # in which it is computed
 
     @property
     def whole(self) -> FunctionSource:
@@ -78,6 +102,12 @@ class AbstractReadPenalty(AbstractPenalty):
 
     def cvxpy(self, Z: Any) -> Any:
         return self.whole.written(Z)
+
+    def __repr__(self) -> str:
+        kind = type(self).__name__
+        return (
+            kind if self.source is None else f"<{kind}: {self.source.formula} of {self.source.k} numbers, {self.way}>"
+        )
 
     def called(self) -> str:
         return self.whole.name if self.source else type(self).__name__

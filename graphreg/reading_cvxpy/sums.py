@@ -36,7 +36,7 @@ def _beside(blocks: Blocked, parts: list[Array]) -> Array:
     return out
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class OfBlocks(OwnDomain):
     """Mixed into a penalty ``phi(z) = sum_g phi_g(z_g)`` over disjoint blocks of coordinates that hold all of them."""
 
@@ -73,13 +73,13 @@ class OfBlocks(OwnDomain):
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Blocks(OfBlocks, AbstractReadPenalty):
     """A sum of even functions of blocks of coordinates."""
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class OneSidedBlocks(OfBlocks, AbstractReadPenalty, AbstractOneSided):
     """A sum of functions of blocks of coordinates that are not all even."""
 
@@ -93,7 +93,7 @@ def blocks(parts: Sequence[tuple[Array, AbstractPenalty]]) -> AbstractPenalty:
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Thresholded(OwnDomain, AbstractReadPenalty):
     """``phi(z) = sum_j w_j |z_j| + rest(z)``, w >= 0, where rest does not change with the signs of coordinates.
 

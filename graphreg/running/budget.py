@@ -82,6 +82,7 @@ class Outcome:
     cause: str = ""  # of what failed, where that is known
     by: str = ""  # what gave it, where that is more than the method's name
     note: str = ""  # for the end of the message
+    remedy: str = ""  # where the engine knows better than to advise more rounds
     own: Outcome | None = None  # of a baseline: what it itself minimises, in the words of ``aim``, as judged
     aim: str = ""
     bias: str = ""  # of a baseline: its options that lead off the optimum of that

@@ -304,6 +304,12 @@ class AbstractEngine(ABC):
     """The place in which ``problem.solve(method, engine=...)`` runs a method: the driver, with clock and
     certificates, stays here, and the engine carries out its rounds."""
 
+    @property
+    def remedy(self) -> str:
+        """What to do where a run does not end at the optimum for a reason of the engine's; empty where there is
+        none."""
+        return ""
+
     @abstractmethod
     def hosting(
         self, method: AbstractIteration, form: Form, arcs: Arcs, seed: int

@@ -41,12 +41,14 @@ def judge(outcome: Outcome, gap: float) -> tuple[str, str]:  # noqa: PLR0911 - o
     if certificate.holds(gap):
         return "certified", certified(gap, attained)
     if ended == "failed":
-        return "failed", failed(outcome.cause)
+        return "failed", failed(outcome.cause, outcome.remedy)
     if ended == "interrupted":
         return "interrupted", interrupted(rounds, certificate)
     if ended == "budget":
-        return "budget", used_up(rounds, certificate)
-    return "no_certificate", (read if ended == "read" else no_certificate)(certificate, gap)
+        return "budget", used_up(rounds, certificate, outcome.remedy)
+    if ended == "read":
+        return "no_certificate", read(certificate, gap)
+    return "no_certificate", no_certificate(certificate, gap, outcome.remedy)
 
 
 def judged(outcome: Outcome, gap: float) -> Outcome:
@@ -118,26 +120,26 @@ def interrupted(rounds: int, certificate: Certificate) -> str:
     return f"The run was interrupted after {rounds} rounds; this is the best point so far, a {_reached(certificate)}."
 
 
-def failed(cause: str) -> str:
+def failed(cause: str, remedy: str = "") -> str:
     """The sentence of a breakdown."""
-    remedy = "shorten the steps where they are given, rescale the features, or try another method or solver"
+    remedy = remedy or "shorten the steps where they are given, rescale the features, or try another method or solver"
     if cause.startswith(MemoryError.__name__):
         cause, remedy = cause.removesuffix(f"; {LESS}"), LESS
     return f"No finite answer was found{f' ({cause})' if cause else ''}; {remedy}."
 
 
-def used_up(rounds: int, certificate: Certificate) -> str:
+def used_up(rounds: int, certificate: Certificate, remedy: str = "") -> str:
     spent = f" ({rounds} rounds)" if rounds else ""
     units = unlike(certificate.form)
-    remedy = f"allow more, {units}, or ask for a larger gap" if units else "allow more, or a larger gap"
-    remedy = "; ".join(filter(None, (remedy, floor_of(certificate))))
+    more = f"allow more, {units}, or ask for a larger gap" if units else "allow more, or a larger gap"
+    remedy = remedy or "; ".join(filter(None, (more, floor_of(certificate))))
     return f"The budget was used up{spent} at a {_reached(certificate)}; {remedy}."
 
 
-def no_certificate(certificate: Certificate, gap: float) -> str:
+def no_certificate(certificate: Certificate, gap: float, remedy: str = "") -> str:
     why = "" if certificate.valid else f" ({certificate.note})"
-    remedy = f"{unlike(certificate.form) or 'standardise the features'}, add a small ridge, or ask for a larger gap"
-    remedy = floor_of(certificate) or remedy
+    usual = f"{unlike(certificate.form) or 'standardise the features'}, add a small ridge, or ask for a larger gap"
+    remedy = remedy or floor_of(certificate) or usual
     return f"The run ended at a {_reached(certificate)} where {gap:.3g} was asked for{why}; {remedy}."
 
 

@@ -57,7 +57,7 @@ class stated(Generic[T]):  # noqa: N801  (a decorator)
 
 
 # What follows, as in "h(-y u) where h(q) = ...", defines a function (or the matrix R) that precedes.
-WHERE = re.compile(r"(?: where | \\text\{ where \} |, (?:\\; )?)(?=\S+\(\w+(?:, \w+)?\) = |R = )")
+WHERE = re.compile(r"(?: where | \\text\{ where \} |, (?:\\; )?)(?=[^()=]+\(\w+(?:[,;] \w+)?\) = |R = )")
 
 
 def defined(text: str) -> list[str]:

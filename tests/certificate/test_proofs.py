@@ -231,6 +231,16 @@ def test_what_cannot_be_stated_is_refused(tmp_path):
     solution = solved(gr.SquaredLoss(data()) + 0.1 * gr.TotalVariation(CHAIN, norm))
     with pytest.raises(ProofError, match=r"TotalVariation.*cannot be stated.*`parts`"):
         solution.prove(tmp_path / "proof.json")
+    loss = gr.Loss.from_cvxpy(lambda x, y: cp.logistic(2 * (x - y)) - (x - y), data(), name="log cosh")
+    problem = gr.Problem(loss + 0.1 * gr.TotalVariation(CHAIN, gr.L1()))
+    answer = problem.solve()
+    with pytest.raises(
+        ProofError, match=r"the loss log cosh cannot .*; gr\.certify\(problem\.compile\(\)\.cvxpy\)\.prove"
+    ):
+        answer.prove(tmp_path / "proof.json")
+    bounds = gr.certify(problem.compile().cvxpy)  # which is what the message says
+    bounds.prove(tmp_path / "conic.json")
+    assert bounds.lower - 1e-9 <= answer.objective <= bounds.upper + answer.certificate.gap
     wrong = solved(gr.SquaredLoss(data()) + 0.001 * gr.TotalVariation(CHAIN, WrongParts()))
     with pytest.raises(ProofError, match="does not say what `value` computes"):
         wrong.prove(tmp_path / "proof.json")
@@ -253,6 +263,40 @@ def test_true_claims_are_proved_and_false_ones_refused(kind, seed, tmp_path):
     assert found.refused
     assert found.named
     assert found.forgery_refused
+
+
+def steps(penalty=None, gap=1e-6):
+    """Two clusters, {a, b} and {c, d}, whose middle edge is split."""
+    rng = np.random.default_rng(0)
+    X, noise = rng.normal(size=(40, 1)), rng.normal(size=40)
+    data = gr.NodeData.from_arrays(X, np.repeat([0, 5], 20) + 0.1 * noise, np.repeat([*"abcd"], 10), intercept=True)
+    graph = nx.path_graph([*"abcd"])
+    return solved(gr.SquaredLoss(data) + 0.5 * gr.TotalVariation(graph, penalty or gr.L1()), gap)
+
+
+def test_a_proof_names_what_it_claims_and_what_it_looked_for_in_vain(tmp_path):
+    path = tmp_path / "proof.json"
+    proved = steps().prove(path, ["fused", "split", "held"])
+    pairs = "fused: 2 of 3: ('a', 'b'), ('c', 'd')", "split: 1 of 3: ('b', 'c')"
+    assert proved.statements == (*pairs, "held: none of 0")
+    assert str(proved).endswith("\n  ".join(["", *proved.statements]))
+    assert "held: none of 0" in proved._repr_html_()
+    lengths = steps(gr.L2()).prove(path, ["fused", ("near", "a", "b", 0.1234)])
+    assert re.match(r"fused: none of 3: there is no exact optimum \(an L2 ", lengths.statements[0])
+    assert lengths.statements[1] == "near: 1 of 3: ('a', 'b'); at most 0.124 apart in the norm of their penalty"
+    assert steps().prove(path).statements == ()
+
+
+def test_a_distance_that_says_nothing_is_not_claimed(tmp_path):
+    """The flow of the split edge has a little slack in an answer to a gap, and so proves a distance of millions."""
+    solution, path = steps(), tmp_path / "proof.json"
+    near = solution.prove(path, "near")
+    assert near.claims == ("bounds", "near", "near")
+    assert near.statements[0].startswith("near: 2 of 3: ('a', 'b'), ('c', 'd'); at most ")
+    assert solution.prove(path, [("near", "b", "c", 1e9)]).claims == ("bounds", "near")  # whoever insists gets it
+    more = solution.prove(path, ["near", "fused"])
+    assert more.claims == ("bounds", "fused", "fused")
+    assert more.statements[0] == "near: none of 3, beside those of which more is proved"
 
 
 def test_claims_on_what_is_no_edge(tmp_path):

@@ -160,3 +160,17 @@ def test_rows_of_another_table_are_predicted(folder):
     assert written["prediction"].tolist() == pytest.approx(found.predict(rows).tolist(), rel=1e-9)
     assert set(written["prediction_status"]) == {"certified"}
     assert "exists; name another file" in run(*asked, "--predict", "rows.csv", "predictions.csv").output
+
+
+def test_rows_that_cannot_be_predicted_are_named_by_their_lines_and_a_file_that_lacks_before_the_fit(
+    folder, monkeypatch
+):
+    asked = ("fit", "visits.csv", "edges.csv", *ASKED, "--missing", "mean", "--predict")
+    (folder / "rows.csv").write_text("clinic,age\nSt. A,50\nSt. F,51\nSt. B,old\n")
+    done = run(*asked, "rows.csv", "predictions.csv")
+    assert done.exit_code == 3
+    assert "'clinic' is no node in line 3: 'St. F'; did you mean" in done.output
+    assert "'age' is no number in line 4: 'old'" in done.output
+    assert not (folder / "predictions.csv").exists()
+    monkeypatch.setattr(gr, "fit", lambda *_, **__: pytest.fail("fitted in vain"))
+    assert "--predict: there is no file 'row.csv'" in run(*asked, "row.csv", "predictions.csv").output

@@ -32,7 +32,7 @@ from factories import named, thinned
 import graphreg as gr
 from graphreg.datasets import random_problem
 from graphreg.distributed.actors.actor import split
-from graphreg.errors import ActorError, CheckpointError, FailedError, MethodError, ModelError
+from graphreg.errors import ActorError, ArgumentError, CheckpointError, FailedError, MethodError, ModelError
 from graphreg.network.arcs import arcs_of
 
 SEEDS = (  # small problems: every loss, every penalty, every structure
@@ -328,9 +328,11 @@ def test_what_actors_cannot_do_is_refused(tmp_path):
         row().solve(gr.Exact(), engine=gr.Actors())
     with pytest.raises(CheckpointError, match="a run of actors is not kept"):
         row().solve(gr.PrimalDual(), checkpoint=tmp_path / "run", engine=gr.Actors())
-    for engine in ("actors", gr.Actors):
-        with pytest.raises(ModelError, match=r"engine must be gr\.Actors"):
+    for engine in ("actors", gr.Actors, gr.Faults(drop=0.1)):
+        with pytest.raises(ModelError, match=r"engine must be gr\.Actors\(faults=gr\.Faults\(\.\.\.\)\), "):
             row().solve(gr.PrimalDual(), engine=engine)
+    with pytest.raises(ArgumentError, match="solve has no argument 'faults'; here it is engine="):
+        row().solve(gr.PrimalDual(), faults=gr.Faults(drop=0.1))
 
 
 @pytest.mark.parametrize("method", ITERATIONS, ids=name)

@@ -239,6 +239,15 @@ def test_the_rates_are_those_asked_for():
     assert not any(crashing.away(i, 0) for i in range(20))
 
 
+@pytest.mark.parametrize(("crash", "down"), [(0.1, 2), (0.3, 4), (0.02, 10)])
+def test_the_share_of_time_away_is_the_one_that_is_told(crash, down):
+    faults = Faults(crash=crash, down=down)
+    plan = FaultPlan(faults, 3, {})
+    found = np.mean([plan.away(i, t) for i in range(20) for t in range(down, down + 1000)])
+    independent = 20 * 1000 / (2 * down)  # rounds within ``down`` of each other are alike
+    assert abs(found - faults.away) < 5 * np.sqrt(faults.away * (1 - faults.away) / independent)
+
+
 # ---- bad input -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("options", "words"),

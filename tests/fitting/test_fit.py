@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -96,6 +98,12 @@ def test_pictures_and_pages(fitted, tmp_path):
         assert f"{name:18} {score:.4g} +- {error:.2g}" in page
     assert f"{fitted.strength:.4g}, the best of 21 by 3 folds" in page
     assert "it says nothing of the units" in page
+    own = gr.inference.local_regions(fitted).table()
+    for label, name in own.index:
+        row = own.loc[(label, name)]
+        assert f"{label}, {name}: {row['estimate']:.4g} [{row['low']:.4g}, {row['high']:.4g}]" in page
+    assert "intervals, each by itself; not of the fit" in page
+    assert own.assumed[1] in page
     fitted.solution.report(tmp_path / "answer.html")
     assert "held-out" not in (tmp_path / "answer.html").read_text()
 
@@ -160,11 +168,22 @@ def test_nodes_without_rows_follow_their_neighbours_or_are_refused():
     new = frame[:2].assign(node="beyond")
     assert not found.takes_all
     assert found.predict(new).tolist() == pytest.approx(found.predict(frame[:2].assign(node="n7")).tolist())
-    with pytest.raises(DataError, match="nothing was fitted at the node 'island'"):
+    with pytest.raises(DataError, match=r"'node' is a node at which nothing was fitted, .*, in rows 0, 1: 'island'$"):
         found.predict(frame[:2].assign(node="island"))
     assert "2 of 10 nodes have no rows, and follow their neighbours: 'beyond', 'island'" in " ".join(str(found).split())
-    with pytest.raises(DataError, match="'mars', which is not a node"):
+    with pytest.raises(DataError, match="'node' is no node in rows 0, 1: 'mars'"):
         found.predict(frame[:2].assign(node="mars"))
+
+
+def test_a_report_says_why_there_are_no_intervals(tmp_path):
+    frame = incomes()
+    robust = gr.fit(frame, nx.path_graph(NODES), target="y", node="node", loss="QuantileLoss", folds=2, strengths=[0.1])
+    robust.report(tmp_path / "fit.html")
+    assert "<th>intervals</th><td>none: " in (tmp_path / "fit.html").read_text()
+    with pytest.raises(gr.errors.GraphregError) as caught:
+        gr.inference.local_regions(robust)
+    assert "smooth" in str(caught.value)
+    assert f"none: {html.escape(str(caught.value))}" in (tmp_path / "fit.html").read_text()
 
 
 def test_ends_are_said_only_where_they_are_known(fitted):

@@ -263,7 +263,7 @@ def test_numbers_with_signs_are_called_that(frame):
     names = {"frame": signs}
     exec("done = " + price.partition("e.g. ")[2], names)
     assert names["done"].tolist() == (282_600.0 + k).tolist()
-    with pytest.raises(DataError, match="the target 'y' is numbers with signs"):
+    with pytest.raises(DataError, match="the target 'y' holds numbers with signs"):
         gr.fit(frame.assign(y=signs["share"]), [(101, 102), (102, 103)], **HOW)
 
 
@@ -277,7 +277,7 @@ def test_numbers_that_pandas_keeps_otherwise_are_numbers_and_so_in_new_rows():
     assert "the feature 'none' is missing in all rows, and was left out" in found.remarks
     plain = rows.assign(age=rows["age"].astype(float), size=rows["size"].astype(float))
     assert np.array_equal(found.predict(rows), found.predict(plain))
-    with pytest.raises(DataError, match="'size' is a number, but row 3 'large'"):
+    with pytest.raises(DataError, match="'size' is no number in row 3: 'large'"):
         found.predict(rows.assign(size=["1", "2.5", "3", "large"] + ["4"] * 48))
 
 
@@ -286,3 +286,43 @@ def test_edges_of_a_multigraph_are_summed_on_demand():
     with pytest.raises(GraphError, match='repeated="sum"'):
         gr.fit(labelled(), twice, **HOW)
     assert gr.fit(labelled(), twice, repeated="sum", **HOW).graph.weight.tolist() == [2.0, *[1.0] * 11]
+
+
+def test_a_target_with_stray_cells_or_classes_written_twice_names_them():
+    frame = pd.DataFrame({"node": [*"ab"] * 12, "x": np.arange(24.0), "y": [f"{k}.5" for k in range(24)]})
+    frame.loc[[3, 8], "y"] = ["1.234,50", "none"]
+    with pytest.raises(DataError, match=r"'y' holds numbers but for '1\.234,50', 'none': correct these"):
+        gr.fit(frame, [("a", "b")], node="node", target="y", folds=2)
+    frame["y"] = ["yes", "no", "No", "maybe"] * 6
+    with pytest.raises(DataError, match="'y' has categories that differ by spaces or by case only: 'No' and 'no'"):
+        gr.fit(frame, [("a", "b")], node="node", target="y", folds=2)
+
+
+def test_all_that_is_wrong_with_new_rows_is_told_at_once_by_their_labels():
+    rng = np.random.default_rng(0)
+    towns = ["Aachen", "Bonn", "Celle", "Dortmund"]
+    frame = pd.DataFrame({"town": np.repeat(towns, 8), "area": rng.normal(size=32), "kind": ["flat", "house"] * 16})
+    frame["rent"] = frame["area"] + np.repeat([0.0, 0.0, 9.0, 9.0], 8) + rng.normal(size=32)
+    graph = gr.Graph.from_edges([*pairwise(towns), ("X", "Y")])
+    found = gr.fit(frame, graph, node="town", target="rent", folds=2, strengths=[0.1])
+    new = frame.drop(columns="rent").head(12).set_index(pd.Index([f"r{i}" for i in range(12)]))
+    new["area"] = new["area"].astype(object)
+    new.loc["r0":"r5", "town"] = ["Bon", "Mars", None, "X", "Mars", "Venus"]
+    new.loc[["r1", "r2", "r3"], "area"] = ["big", np.inf, np.nan]
+    new.loc[["r4", "r6"], "kind"] = ["hut", None]
+    with pytest.raises(DataError) as caught:
+        found.predict(new)
+    assert str(caught.value).split("\n  ") == [
+        "not all rows can be predicted; correct these or leave them out:",
+        "'town' is missing in row 'r2'",
+        "'town' is no node in rows 'r0', 'r1', 'r4', 'r5': 'Bon', 'Mars', 'Venus'; did you mean 'Bonn'?",
+        "'town' is a node at which nothing was fitted, as no edges join it to one with rows, in row 'r3': 'X'",
+        "'area' is missing in row 'r3'",
+        "'area' is no number in row 'r1': 'big'",
+        "'area' is infinite in row 'r2'",
+        "'kind' is missing in row 'r6'",
+        "'kind' is none of the categories 'flat', 'house' in row 'r4': 'hut'",
+    ]
+    with pytest.raises(DataError, match="there is no column 'area'; did you mean 'Area'"):
+        found.predict(new.rename(columns={"area": "Area"}))
+    assert len(found.predict(new.drop(index=[f"r{i}" for i in range(7)]))) == 5

@@ -232,6 +232,28 @@ def test_a_label_that_looks_like_another_is_doubted():
     gr.Problem(gr.MeanLoss(data) + gr.L1()(gr.w.at(["s2", "the", "dog"])))  # numbers, and other words, are meant
 
 
+@pytest.mark.parametrize(
+    ("data_at", "rows_at", "how"),
+    [
+        (
+            ["a", "b"],
+            "A",
+            "'A' is named by rows alone, .* is 'a' but for its type, spaces or capitals",
+        ),
+        (["New York", "b"], " new  york", "is 'New York' but for"),
+        ([1, 2], "1", "'1' is .* is 1 but for .*; write them alike, or rename one"),
+        (["1", "2"], 2, "2 is .* is '2' but for its type"),
+    ],
+)
+def test_a_label_that_only_looks_otherwise_is_no_new_node(data_at, rows_at, how):
+    fit = gr.MeanLoss(gr.NodeData.from_arrays(None, np.arange(2.0), data_at))
+    with pytest.raises(DataError, match=f"the node .*{how}"):
+        gr.Problem(fit + gr.L1()(gr.w.at(rows_at) - gr.w.at(data_at[1])))
+    with pytest.raises(DataError, match="of a graph or path, and has no data, and is "):
+        gr.Problem(fit + gr.L1()(gr.w.along([rows_at, "x", "y"], 2)))
+    assert "1 without data (z)" in str(gr.Problem(fit + gr.L1()(gr.w.at("z"))))  # another node is legal, and counted
+
+
 def test_formulas_say_at_which_nodes_and_over_which_groups():
     """Of some nodes it is said how many; groups of several sizes are several sums; offsets stay in their brackets."""
     path = nx.DiGraph([("a", "b"), ("b", "c"), ("c", "d")])

@@ -27,6 +27,12 @@ def test_bars_in_cells_lose_the_backslash_that_keeps_them_from_ending_the_cell(h
     assert made == r"<p>a \| b</p><table><tr><td><code>1/2 ||w||^2</code></td></tr></table>"
 
 
+def test_inner_products_are_shown_and_not_taken_for_elements(hooks):
+    html = "<p>f(x) - <x, u> - <gradient(z), x - z></p><table><td><code>&lt;w, r&gt;</code></td></table>"
+    made = hooks.on_page_content(html, None, None, None)
+    assert made == html.replace("<x, u>", "&lt;x, u&gt;").replace("<gradient(z), x - z>", "&lt;gradient(z), x - z&gt;")
+
+
 def test_no_cell_ends_in_braces_that_would_be_taken_for_attributes():
     pages = sorted(DOCS.rglob("*.md"))
     bad = [(page.name, row) for page in pages for row in page.read_text(encoding="utf-8").splitlines() if "} |" in row]

@@ -119,6 +119,15 @@ def test_other_methods_are_attacked_too(problem, method):
     assert attacked > 0.4
 
 
+def test_nobody_is_told_that_more_rounds_help_against_liars(problem):
+    lying, nobody = ATTACKS["constant"], gr.Malicious([])
+    for method in (gr.PrimalDual(), gr.LocalSGD(batch=None)):
+        said = problem.solve(method, rounds=30, seed=0, engine=lying, on_failure="return").message
+        assert "malicious nodes lie (2), and more rounds need not lead closer; robust= of gr.LocalSGD" in said
+        assert "allow more" not in said
+        assert "allow more" in problem.solve(method, rounds=2, gap=1e-12, seed=0, engine=nobody).message
+
+
 def test_it_says_that_no_optimum_is_found(problem):
     with pytest.warns(MethodWarning, match="robust means lead to no optimum"):
         run = problem.solve(gr.LocalSGD(batch=None, robust=1), rounds=300)

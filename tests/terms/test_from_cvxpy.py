@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -201,7 +203,7 @@ def test_it_prints():
     assert repr(own(norm3)) == "CvxpyPenalty(norm3)"
     assert repr(own(cp.norm, name="mine")) == "CvxpyPenalty(mine)"
     norm = own(norm3).notation
-    assert norm.value.startswith("norm3(%z) where norm3(z) = Pnorm")
+    assert norm.value.startswith("norm3(%z) where norm3(z) = norm(z, 3)")
     assert norm.domain == "norm3^o(%u) <= %c where norm3^o(u) = max over norm3(z) <= 1 of <u, z>"
     smooth = own(lambda z: cp.log_sum_exp(cp.hstack([z, -z])) - np.log(2.0 * z.size)).notation
     assert smooth.conjugate.startswith("%c phi*(%u / %c) where phi*(u) = ")
@@ -213,3 +215,34 @@ def test_a_function_that_works_the_other_way_is_told_the_option():
         gr.Penalty.from_cvxpy(lambda Z: cp.norm1(Z, axis=1))
     with pytest.raises(TermError, match=r"axis 7 is out of bounds[^;]*$"):
         gr.Penalty.from_cvxpy(lambda Z: cp.norm1(Z, axis=7))
+
+
+# ---- how it is printed -----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("function", "formula", "way"),
+    [
+        (lambda z: cp.norm(z) + 0.5 * cp.norm1(z), "norm(z, 2) + 0.5 * norm1(z)", "in closed form"),
+        (lambda z: cp.sum(cp.huber(z, 0.5)), "sum(huber(z, 0.5))", "in closed form"),
+        (lambda z: cp.maximum(cp.norm(z) - 0.1, 0), "maximum(norm(z, 2) - 0.1, 0)", "in closed form"),
+        (lambda z: cp.norm1(z) + 2 * cp.sum_squares(z), "norm1(z) + 2 * sum_squares(z)", "in closed form"),
+        (lambda z: cp.sum(cp.logistic(2 * z) - z) - 3 * np.log(2), None, "in closed form"),
+        (lambda z: cp.norm1(cp.diff(z)), "norm1(z[1:3] - (z[0:2]))", "by projected gradients"),
+        (lambda z: cp.sum_largest(cp.abs(z), 2), "sum_largest(abs(z), 2)", "by cone programmes"),
+    ],
+)
+def test_what_was_recognised_is_printed_as_a_user_writes_it(function, formula, way):
+    said = repr(own(function).acting_on(3))
+    assert formula is None or f": {formula} of 3 numbers, {way}" in said
+    assert way in said
+    assert not re.search(r"Approx|Promote|None|array|object at", said), said
+
+
+def test_a_name_with_a_space_is_told_below_the_formula():
+    data = gr.NodeData.from_arrays(np.ones((4, 2)), np.arange(4.0), [0, 0, 1, 1])
+    group = own(lambda z: cp.norm(z) + 0.5 * cp.norm1(z), name="sparse group")
+    loss = gr.Loss.from_cvxpy(lambda x, y: cp.logistic(2 * (x - y)) - (x - y), data, name="log cosh")
+    said = str(gr.Problem(loss + gr.TotalVariation(gr.Graph.chain(2), group)))
+    assert "\n      with log cosh(x; y) = logistic(2 * (x - y)) - (x - y)\n" in said
+    assert "\n      with sparse group(z) = norm(z, 2) + 0.5 * norm1(z)\n" in said
+    of_numbers = gr.Loss.from_cvxpy(lambda x, y: cp.square(x - np.log1p(y)), data)  # no symbol has a logarithm of numpy
+    assert " l(x_r'w_i; y_r)\n" in str(gr.Problem(of_numbers + gr.TotalVariation(gr.Graph.chain(2), group)))

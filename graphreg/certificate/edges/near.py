@@ -34,7 +34,7 @@ def scales(form: Form, w: Array) -> Array:
     with np.errstate(all="ignore"):
         for block in form.samples:
             x = block.predict(mean)
-            gradient += block.adjoint(block.prices(mean), form.shape)
+            block.add_adjoint(block.prices(mean), gradient)
             bend = block.scale * block.loss.typical_curvature(x, block.y)
             each = np.repeat(bend, block.width)
             curvature += (block.A.power(2).T @ each).reshape(form.shape)

@@ -5,24 +5,30 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from ...errors import ProofError
 from ...form import EdgeBlock, Form
+from ...form.notation import some
 from ...terms import Array
-from ...verify import STATE, UNIT, WORK, Edges, Model, NotProvedError, inside, kept, rational
+from ...verify import STATE, UNIT, WORK, Edges, Model, NotProvedError, inside, kept, number, rational
 from ..attainment import simplex
 from ..attainment.attainment import answers
 from ..attainment.directions import ConditionPart
 from ..attainment.recession import conditions, cones_of
+from ..edges.near import scales
 from ..record import Certificate
 from .attempts import lower_bound
 from .statement import exact, nearest, state_rows, text, texts
 
 NORMS = ("L1", "L2", "LInf")
 MOST = 50  # programmes for the edges of one answer that may be split
+UPWARDS = Context(prec=3, rounding=ROUND_CEILING)  # of distances in sentences
 TIGHT = 1e-3  # only edges whose flow is so near its capacity, as a share, are tried
 Claim = str | tuple[Any, ...]
 CertifyTied = Callable[[Form, EdgeBlock, int], Certificate | None]
@@ -50,6 +56,16 @@ class Found:
     def keys(self) -> list[Sequence[Hashable]]:
         """The names of the edges or rows of each block."""
         return [self.form.keys(edge) for edge in self.form.edges]
+
+    @cached_property
+    def sizes(self) -> list[Array]:
+        """Of each edge or row what its norm is of coefficients that differ as those of nodes do (of what is no edge, of
+        coefficients of the usual size)."""
+        w, form = self.floats, self.form
+        apart = scales(form, w)
+        usual = np.maximum(apart, np.sqrt(np.mean(w * w, axis=0)))
+        each = [(edge, np.tile(apart if edge.map.noun == "edge" else usual, form.n)) for edge in form.edges]
+        return [edge.penalty.value((abs(edge.flat(form.d)) @ size).reshape(edge.count, -1)) for edge, size in each]
 
 
 @dataclass(frozen=True)
@@ -95,24 +111,52 @@ def kinds(claims: Sequence[Claim]) -> list[str]:
 def claims_of(found: Found, wanted: Sequence[Claim]) -> list[dict[str, Any]]:
     """The claims of the wanted kinds that hold; those of one edge, and "unattained", or a `ProofError`."""
     STATE.work, out = WORK, list[dict[str, Any]]()
-    for name, claim in zip(kinds(wanted), wanted, strict=True):
+    of_one = [claim if isinstance(claim, tuple) and len(claim) > 1 else None for claim in wanted]
+    asked = zip(kinds(wanted), of_one, strict=True)
+    for name, claim in sorted(asked, key=lambda each: each == ("near", None)):  # which looks at what others found
         if name == "unattained":
             out.append(unattained(found))
         elif name != "bounds":
-            out += _of_all(found, name) if isinstance(claim, str) or len(claim) == 1 else _of_one(found, claim)
+            out += _of_all(found, name, out) if claim is None else _of_one(found, claim)
     return out
 
 
-def _of_all(found: Found, kind: str) -> list[dict[str, Any]]:
+def statements(found: Found, wanted: Sequence[Claim], claims: Sequence[dict[str, Any]]) -> tuple[str, ...]:
+    """A sentence for each wanted kind: of which edges or rows it is proved, or that none was found."""
+    out: list[str] = []
+    for kind in dict.fromkeys(kinds(wanted)):
+        mine = [claim for claim in claims if claim["says"] == kind]
+        if kind == "unattained":
+            out.append("unattained: proved, so that there is no optimum")
+        elif kind != "bounds":
+            names = some(found.keys[claim["block"]][claim["edge"]] for claim in mine)
+            out.append(f"{kind}: {len(mine) or 'none'} of {len(list(_edges(found, kind)))}" + f": {names}" * bool(mine))
+            if kind == "near" and mine:
+                most = UPWARDS.create_decimal_from_float(max(nearest(number(claim["distance"])) for claim in mine))
+                out[-1] += f"; at most {float(most)!r} apart in the norm of their penalty"
+            elif kind == "near" and len(claims) > 0:
+                out[-1] += ", beside those of which more is proved"
+            elif OF_EDGES[kind] is fused and found.inexact:
+                out[-1] += f": there is no exact optimum ({found.inexact})"
+    return tuple(out)
+
+
+def _of_all(found: Found, kind: str, others: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The claims of a kind; of "near" those that say more than others do, and than the sizes of coefficients."""
     edges = list(_edges(found, kind))
+    if kind == "near":
+        known = {(claim.get("block"), claim.get("edge")) for claim in others}
+        edges = [edge for edge in edges if (edge.block, edge.place) not in known]
     if kind == "split":
         edges = _candidates(found, edges)
     out: list[dict[str, Any]] = []
     for edge in edges:
         try:
-            out.append(OF_EDGES[kind](found, edge, None))
+            claim = OF_EDGES[kind](found, edge, None)
         except ProofError:
             continue  # wanted is what holds
+        if kind != "near" or nearest(number(claim["distance"])) < found.sizes[edge.block][edge.place]:
+            out.append(claim)
     return out
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ... import verify
 from ...base.clock import stages
-from ...base.display import Html, Shown, facts, more, sentences, title
+from ...base.display import Html, Shown, facts, sentences, title
 from ...base.escaping import visible
 from ...base.files import own_place, put
 from ...errors import ProofError
@@ -24,10 +24,9 @@ from ...terms.penalties import AbstractConstraint
 from ...verify import UNIT, Model, NotProvedError, rational, shown
 from ..record import Certificate
 from .attempts import Lower, exact_optimum, lower_bound
-from .claims import CertifyTied, Claim, Found, claims_of, kinds
+from .claims import CertifyTied, Claim, Found, claims_of, kinds, statements
 from .statement import exact, exactly, statement, text, texts, write_out
 
-SHOWN = 10  # claims in a notebook
 CHECK = "python -m graphreg.verify FILE, or the file verify.py alone"
 ROUNDS = 5  # in which a primal point is tried, and moved into its constraints
 DISAGREE = 1e-6  # relative; where exact arithmetic differs more from P(w), the statement is not of this problem
@@ -35,13 +34,18 @@ DISAGREE = 1e-6  # relative; where exact arithmetic differs more from P(w), the 
 
 @dataclass(frozen=True)
 class Proved(Shown):
-    """The statement of a proof: ``lower <= inf P <= upper``, of the model with this ``hash``; written to ``path``."""
+    """The statement of a proof: ``lower <= inf P <= upper``, of the model with this ``hash``; written to ``path``.
+
+    ``claims`` are the kinds of all that the file claims, in order; ``statements`` says in a sentence for each kind that
+    was asked for which edges or rows it is proved of, or that none was found.
+    """
 
     path: Path
     hash: str
     lower: Fraction
     upper: Fraction
     claims: tuple[str, ...]
+    statements: tuple[str, ...] = ()
 
     @property
     def within(self) -> bool:
@@ -49,7 +53,8 @@ class Proved(Shown):
         return False
 
     def __str__(self) -> str:
-        return f"{self._bounds()}, proved in {visible(self.path, None)} of {self.hash}"
+        first = f"{self._bounds()}, proved in {visible(self.path, None)} of {self.hash}"
+        return "\n  ".join([first, *self.statements])
 
     def __repr__(self) -> str:
         return f"<Proved: {self._bounds()}, {visible(self.path)}>"
@@ -61,8 +66,7 @@ class Proved(Shown):
     def _html(self) -> Iterable[Html]:
         yield title(f"Proved in exact numbers: {self._bounds()}")
         yield facts({"of the problem": self.hash, "in the file": self.path, "checked by": CHECK})
-        yield sentences("what is proved:", self.claims[:SHOWN])
-        yield more(len(self.claims), SHOWN)
+        yield sentences("at every optimum:", self.statements)
 
 
 def prove(
@@ -102,7 +106,7 @@ def prove(
         put(place, lines(document).encode("ascii"), "proof", ProofError)
         proved_low, proved_high = (Fraction(int(x.numerator), int(x.denominator)) for x in (low, high))
         said = ("bounds", *(claim["says"] for claim in more))
-        return Proved(Path(path), found.model.hash(), proved_low, proved_high, said)
+        return Proved(Path(path), found.model.hash(), proved_low, proved_high, said, statements(found, claims, more))
 
 
 def _found(

@@ -18,6 +18,8 @@ from ...terms.penalties import AbstractPenalty, AbstractSmoothPenalty
 from ...verify import STATE, rational, spell
 from ..rationals import Echelon
 
+OTHERWISE = "gr.certify(problem.compile().cvxpy).prove(path) proves bounds of the same optimum, from its form in CVXPY"
+
 
 # ---- exact numbers: how they are written, and linear systems of them -------------------------------------------------
 def exact(x: float) -> Any:
@@ -165,7 +167,9 @@ def write_out(form: Form, w: Array, point: DualPoint) -> tuple[Form, DualPoint]:
     """The form and the point with every composition of penalties as its parts; refuses what no proof can state."""
     for block in form.samples:
         if block.loss.statement() is None:
-            raise ProofError(f"the loss {block.loss.called()} cannot be stated in a proof: it has no `stated`")
+            raise ProofError(
+                f"the loss {block.loss.called()} cannot be stated in a proof: it has no `stated`; {OTHERWISE}"
+            )
     edges: list[EdgeBlock] = []
     flows: list[Array] = []
     for edge, u in zip(form.edges, point.flows, strict=True):
@@ -181,7 +185,7 @@ def _parts(edge: EdgeBlock, k: int) -> list[EdgeBlock]:
     if parts is None:
         raise ProofError(
             f"{edge.name}: the penalty {edge.penalty.called()} cannot be stated in a proof; where it is a sum of "
-            "the library's penalties, give it a method `parts` that says so"
+            f"the library's penalties, give it a method `parts` that says so; {OTHERWISE}"
         )
     return parts
 

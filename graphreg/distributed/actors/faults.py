@@ -50,8 +50,9 @@ class Faults:
     duplicate, reorder : float
         The probability that a message arrives a second time, or after the next one of its sender; in [0, 1].
     crash : float
-        The probability per round that a node crashes, in [0, 1). It is away for ``down`` rounds and hears nothing; it
-        forgets all that it had received, and goes on from its last state.
+        The probability per round that a node crashes, in [0, 1), also while it is away. It is away for ``down`` rounds,
+        from that one on, and hears nothing; it forgets all that it had received, and goes on from its last state. So it
+        is away in a share of 1 - (1 - crash)^down of all rounds (`away`): crash = 1 - (1 - share)^(1/down).
     crashes : mapping of label to rounds
         Crashes that are planned.
     down : int
@@ -70,6 +71,8 @@ class Faults:
     >>> lossy = gr.Actors(faults=gr.Faults(drop=0.1))
     >>> problem.solve(gr.PrimalDual(balance=1.0), engine=lossy, seed=0).status
     'certified'
+    >>> round(gr.Faults(crash=0.1, down=2).away, 2)
+    0.19
     """
 
     drop: float = checked(OFTEN, 0.0)
@@ -98,6 +101,11 @@ class Faults:
                 f"of all messages only a share of {arrive:.2g} would arrive in their round, "
                 "(1 - drop)(1 - reorder)/(delay + 1), which no method can work with; lower them, or take resend=True"
             )
+
+    @property
+    def away(self) -> float:
+        """The share of rounds in which a node is away, on average, but for planned crashes: 1 - (1 - crash)^down."""
+        return 1.0 - (1.0 - self.crash) ** self.down
 
     @property
     def crashing(self) -> bool:

@@ -41,7 +41,7 @@ class AbstractLoss(AbstractSamples, Named):
     prices : PriceDomain
         dom l*, where prices may lie, as far as ``domain`` and ``clip`` do not say it.
     notation : Notation
-        The notation of one sample's loss; by default a function with the name of the class.
+        The notation of one sample's loss; a function with the name of the class, unless a class says otherwise.
     """
 
     # ---- one sample; rows independent ----------------------------------------------------------------------------
@@ -164,8 +164,41 @@ class AbstractLoss(AbstractSamples, Named):
 
     @staticmethod
     def from_cvxpy(function: Any, data: Any, *, name: str | None = None, scale: Any = "mean") -> AbstractLoss:
-        """A smooth loss from a CVXPY function of predictors and targets; see
-        `graphreg.reading_cvxpy.loss.from_cvxpy`."""
+        """A smooth loss, sum_i scale_i * sum_r l(x_r'w_i; y_r), whose l is a CVXPY function.
+
+        Its gradient, curvature and conjugate are derived from the function; the exact route takes the function itself.
+
+        Parameters
+        ----------
+        function : callable
+            ``function(x, y)``: x is a CVXPY expression (M,), the predictors of M samples, y an array (M,) of floats,
+            their targets; l of each sample out, an expression (M,). It is convex in x, acts on each entry by itself,
+            and holds smooth atoms: exp, log, logistic, square, power, huber, entr, squares of pos and neg, sums and
+            multiples. What y alone needs is written in numpy.
+        data : NodeData
+            The samples, with numbers for targets.
+        name : str, optional
+            How it is printed; by default the name of the function.
+        scale : {"mean", "sum"}, float or mapping
+            The factor of a node's sum, as of every loss.
+
+        Raises
+        ------
+        ConvexityError
+            Where CVXPY's rules do not show that the function is convex in x.
+        TermError
+            Where it does not return one value per sample, holds a Variable or Parameter of its own, or an atom that is
+            not smooth (abs, maximum, norms); the message names the atom.
+
+        Examples
+        --------
+        >>> import cvxpy as cp
+        >>> def log_cosh(x, y):
+        ...     return cp.logistic(2 * (x - y)) - (x - y) - np.log(2.0)
+        >>> loss = gr.Loss.from_cvxpy(log_cosh, data)
+        >>> gr.Problem(loss + 0.1 * gr.TotalVariation(graph, gr.L2())).solve().status
+        'certified'
+        """
         return shortcut("Loss.from_cvxpy")(function, data, name, scale)
 
     # ---- predictions -----------------------------------------------------------------------------------------------
