@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from validation_cases import constructed
 
 import graphreg as gr
 from graphreg.errors import DataError, GraphError, TermError
@@ -220,6 +223,16 @@ def test_one_model_for_all_is_taken_where_no_strength_beats_it_by_more_than_the_
     assert least.validation.index("min") == k
     assert least.strength == found.validation.points[k]
     assert "the best of 21 by 5 folds, rule 'min'" in str(least)
+
+
+@pytest.mark.parametrize(("taken", "spread"), [(False, 1.70), (True, 1.77)])
+def test_one_model_for_all_beside_a_graph_in_parts_is_given_up_for_more_than_one_standard_error(fitted, taken, spread):
+    best = [3.0, 4.0, 5.0, 6.0]  # ahead by 1.02 standard errors of the paired folds, and by 0.98
+    all_nodes = [[each + 1 + spread * sign] for each, sign in zip(best, (1, -1, 1, -1), strict=True)]
+    parts = constructed([[each, 20.0] for each in best], strengths=(1.0, 2.0), rule="paired")
+    found = replace(fitted, validation=parts, pooled=constructed(all_nodes, strengths=(1.0,)))
+    assert found.takes_all == taken
+    assert not replace(found, validation=replace(parts, rule="min")).takes_all
 
 
 @pytest.mark.parametrize("name", ["clusters", "coef", "certificate"])

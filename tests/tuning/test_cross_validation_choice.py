@@ -40,10 +40,11 @@ def test_the_paired_rule_takes_the_strongest_unless_the_best_beats_it_by_more_th
     assert "unless the best beats it by more than one standard error" in " ".join(heavy.assumed)
     steady = constructed([[1, 90, 90, 1.3], [10, 90, 90, 10.2], [50, 90, 90, 50.3]], rule="paired")  # in every fold
     assert (steady.chosen, steady.one_se) == ({"lam": 1.0}, {"lam": 4.0})
-    between = constructed([[1, 9, 9, 3.4], [4, 9, 9, 4], [5, 9, 9, 7.4], [6, 9, 9, 6]], rule="paired")
-    worse, noise = between.behind(3)
-    assert noise < worse < 2.0 * noise  # more than one standard error, and less than two
-    assert between.chosen == {"lam": 1.0}
+    for chosen, spread in ((1.0, 1.70), (4.0, 1.77)):  # the best is ahead by 1.02 standard errors, and by 0.98
+        ahead = [[3 + k, 9, 9, 4 + k + spread * sign] for k, sign in enumerate((1, -1, 1, -1))]
+        close = constructed(ahead, rule="paired")
+        assert close.behind(3) == pytest.approx((1.0, spread / np.sqrt(3)))
+        assert (close.best, close.chosen) == ({"lam": 1.0}, {"lam": chosen})
     loss = constructed([[11, 9, 9, 1], [3, 9, 9, 4], [4, 9, 9, 5], [5, 9, 9, 6]], on_loss=True, rule="paired")
     assert (loss.best, loss.chosen) == ({"lam": 4.0}, {"lam": 1.0})
     sizes = constructed([[1, 4], [5, 4]], sizes=[3, 1], strengths=(1.0, 2.0), rule="paired")
