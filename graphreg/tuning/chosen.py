@@ -212,7 +212,7 @@ class CrossValidation(Shown):
 
     @property
     def chosen(self) -> dict[str, float]:
-        """``best`` or ``one_se``, as ``rule`` says."""
+        """The point that ``rule`` takes: ``best``, ``one_se``, or by "paired" ``best`` or the strongest."""
         return self.grid.named(self.index(self.rule))
 
     def assign(self) -> None:
