@@ -136,6 +136,7 @@ def test_points_that_were_not_certified_are_never_chosen():
     runs[2] = replace(runs[2], statuses=tuple(statuses))
     marked = replace(found, runs=runs)
     assert marked.index("min") != best
+    assert np.isnan(marked.behind(best)[0])  # no rule takes it
     heavy = constructed([[1, 9, 11, 11], [4, 9, 3, 3], [5, 9, 4, 4], [6, 9, 5, 5]], rule="paired")
     runs = {k: replace(run, statuses=(*run.statuses[:3], "no_certificate")) for k, run in heavy.runs.items()}
     assert (heavy.chosen, replace(heavy, runs=runs).chosen) == ({"lam": 4.0}, {"lam": 3.0})
