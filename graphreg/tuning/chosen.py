@@ -130,7 +130,7 @@ class CrossValidation(Shown):
     def behind(self, k: int, other: CrossValidation | None = None) -> tuple[float, float]:
         """How much worse the k-th point is than the best one, and the standard error of this.
 
-        With d_u the mean difference of the two scores on the held-out rows of unit u, of the share p_u of their weight:
+        With d_u the mean difference of the two scores on the held-out rows of unit u, and p_u its share of the weight:
 
             d = sum_u p_u d_u,      standard error = sqrt( U / (U - 1) sum_u p_u^2 (d_u - d)^2 ),
 
@@ -147,9 +147,14 @@ class CrossValidation(Shown):
             The k-th point is one of this, on the same folds.
         """
         best, found = self.index("min"), self if other is None else other
-        weight, sums = self._by_unit(best)
-        share, worse = weight / weight.sum(), found.mean[k] - self.mean[best]
-        away = (found._by_unit(k)[1] - sums) / weight.sum() - share * worse
+        if not found.usable[k]:
+            return np.nan, np.nan
+        (weight, sums), (others, their_sums) = self._by_unit(best), found._by_unit(k)
+        both = (weight > 0.0) & (others > 0.0)  # of another graph some rows may be scored by one alone
+        share = weight[both] / weight[both].sum()
+        differences = their_sums[both] / others[both] - sums[both] / weight[both]
+        worse = share @ differences
+        away = share * (differences - worse)
         noise = np.sqrt(away @ away * len(away) / (len(away) - 1))
         return float(-worse if self.scorer.greater_is_better else worse), float(noise)
 
@@ -161,16 +166,18 @@ class CrossValidation(Shown):
         """The weight of the held-out rows of each unit, and the weighted sum of their scores at a point."""
         if self._unit == "fold" or not isinstance(self.scorer.of, Mean):
             return self.share, self.share * self._scores[:, k]
-        form, node = self.problem.form, nodes_of(self.problem.form)
-        rows, parts = list[Array](), list[HeldOut]()
+        form, rows, parts = self.problem.form, list[Array](), list[HeldOut]()
+        node = nodes_of(form)
         for number, run in self.runs.items():
             fold = self.folds.each[number]
             rows.append(fold.test[fold.scored])
             parts += held_out(form, rows[-1], run.links[k][fold.scored])
-        unit = node if self._unit == "node" else np.arange(len(node))
-        place = np.unique(unit[np.concatenate(rows)], return_inverse=True)[1]
-        weight = np.concatenate([part.weights for part in parts])
-        return np.bincount(place, weight), np.bincount(place, weight * self.scorer.of.values(parts))
+        unit, weight = np.concatenate(rows), np.concatenate([part.weights for part in parts])
+        if self._unit == "node":  # by its first row, as two graphs may number their nodes otherwise
+            _, first, place = np.unique(node, return_index=True, return_inverse=True)
+            unit = first[place[unit]]
+        sums = np.bincount(unit, weight * self.scorer.of.values(parts), len(node))
+        return np.bincount(unit, weight, len(node)), sums
 
     def index(self, rule: str) -> int:
         """The number of the point that a rule chooses, "min", "1se" or "paired".

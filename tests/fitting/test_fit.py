@@ -235,6 +235,25 @@ def test_one_model_for_all_beside_a_graph_in_parts_is_given_up_for_more_than_one
     assert not replace(found, validation=replace(parts, rule="min")).takes_all
 
 
+@pytest.mark.parametrize("by", ["sample", "node"])
+def test_one_model_for_all_is_compared_on_the_rows_that_both_predict(by):
+    """A node that the graph lacks is predicted by one model for all alone, when its rows are held out."""
+    frame = pd.concat([incomes(n=6), incomes(n=6)[:1].assign(node="lonely", y=9e5)], ignore_index=True)
+    found = gr.fit(frame, PATH, target="y", node="node", folds=4, by=by, features=["income"], strengths=[1e3, 1e5])
+    k, y = found.validation.index("min"), frame["y"].to_numpy()
+    differences, nodes = np.full(len(frame), np.nan), frame["node"]
+    for number, run in found.validation.runs.items():
+        fold, one = found.validation.folds.each[number], found.pooled.runs[number].links[0, :, 0]
+        own = (y[fold.test] - run.links[k, :, 0]) ** 2
+        differences[fold.test[fold.scored]] = ((y[fold.test] - one) ** 2 - own)[fold.scored]
+    kept = ~np.isnan(differences)
+    assert nodes[~kept].tolist() == ["lonely"]
+    worse, unit = differences[kept].mean(), nodes[kept] if by == "node" else np.flatnonzero(kept)
+    sums = pd.Series(differences[kept] - worse).groupby(np.asarray(unit)).sum()
+    noise = np.sqrt((sums**2).sum() * len(sums) / (len(sums) - 1)) / kept.sum()
+    assert found.validation.behind(0, found.pooled) == pytest.approx((worse, noise))
+
+
 @pytest.mark.parametrize("name", ["clusters", "coef", "certificate"])
 def test_names_of_the_answer_are_found(fitted, name):
     with pytest.raises(AttributeError, match=f"did you mean 'solution.{name}'"):
