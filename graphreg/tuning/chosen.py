@@ -144,7 +144,7 @@ class CrossValidation(Shown):
         ----------
         k : int
         other : CrossValidation, optional
-            The k-th point is one of this, on the same folds.
+            The k-th point is one of this, of the same nodes and folds.
         """
         best, found = self.index("min"), self if other is None else other
         if not found.usable[k]:
@@ -166,16 +166,14 @@ class CrossValidation(Shown):
         """The weight of the held-out rows of each unit, and the weighted sum of their scores at a point."""
         if self._unit == "fold" or not isinstance(self.scorer.of, Mean):
             return self.share, self.share * self._scores[:, k]
-        form, rows, parts = self.problem.form, list[Array](), list[HeldOut]()
-        node = nodes_of(form)
+        form, node = self.problem.form, nodes_of(self.problem.form)
+        rows, parts = list[Array](), list[HeldOut]()
         for number, run in self.runs.items():
             fold = self.folds.each[number]
             rows.append(fold.test[fold.scored])
             parts += held_out(form, rows[-1], run.links[k][fold.scored])
-        unit, weight = np.concatenate(rows), np.concatenate([part.weights for part in parts])
-        if self._unit == "node":  # by its first row, as two graphs may number their nodes otherwise
-            _, first, place = np.unique(node, return_index=True, return_inverse=True)
-            unit = first[place[unit]]
+        weight = np.concatenate([part.weights for part in parts])
+        unit = np.concatenate(rows) if self._unit == "sample" else node[np.concatenate(rows)]
         sums = np.bincount(unit, weight * self.scorer.of.values(parts), len(node))
         return np.bincount(unit, weight, len(node)), sums
 
