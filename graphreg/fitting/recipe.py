@@ -122,7 +122,7 @@ def fit(  # noqa: PLR0913
         As in `cross_validate`; a column of times for instance, by position: ``folds=frame["year"]``.
     rule : {"paired", "min", "1se"}
         Which strength is taken: the best, unless it does not beat the strongest (one model for all) by more than one
-        standard error of their difference on the same folds: then that one; the best; or the strongest within one
+        standard error of their difference on the same rows: then that one; the best; or the strongest within one
         standard error of the best. See `cross_validate`.
     gap, seed, seconds, memory, jobs, progress
         As in `cross_validate`.

@@ -123,7 +123,7 @@ CHOICES = {"best": ("o", "tab:green"), "1se": ("D", "tab:orange"), "paired": ("s
 
 
 def plot_cross_validation(found: CrossValidation, ax: Axes | None = None) -> Axes:
-    """The score of every point of the grid, with the best one and that of the 1-SE rule.
+    """The score of every point of the grid, and the points of the rules: "min", "1se", and "paired" where it is taken.
 
     Of one Parameter: the score against its value (logarithmic), one standard error up and down; the dashed line is the
     best score plus one standard error. Of two: a map of the scores. Points at which some fold was not certified have no

@@ -85,9 +85,10 @@ def cross_validate(  # noqa: PLR0913
         standard error of the best. Where folds are noisy (one sample or count per node) that is the strongest of the
         grid, whatever the data say, and a MethodWarning says so: use "min" there. Of several Parameters the one with
         the largest geometric mean is the strongest. "paired" chooses the best, unless it does not beat the strongest of
-        the grid by more than one standard error of their difference, fold by fold: then that one, so that one heavy
-        fold does not decide. It is the rule of one standard error of Breiman et al. (1984) for two models, on paired
-        differences.
+        the grid by more than one standard error of their difference: then that one. The difference is taken sample by
+        sample, of by="node" node by node, of folds that are given and of scores that are no means over samples fold by
+        fold; see ``CrossValidation.behind``. It is the rule of one standard error of Breiman et al. (1984) for two
+        models, on paired differences.
     method : AbstractMethod, optional
         By default that of `path`. An iterative method begins each solve between the answers at two strengths that are
         solved, or where several Parameters vary at the last answer.

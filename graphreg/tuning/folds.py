@@ -38,10 +38,15 @@ class Fold(Brief):
 
 @dataclass(frozen=True, repr=False)
 class Folds(Brief):
-    """The folds of a cross-validation, and the sentences that say how they came about."""
+    """The folds of a cross-validation, and the sentences that say how they came about.
+
+    ``dealt`` is what was dealt to them at random, "sample" or "node"; "fold" where they are given, as nothing is known
+    of why their rows stand together.
+    """
 
     each: tuple[Fold, ...]
     assumed: tuple[str, ...]
+    dealt: str = "fold"
 
     def __len__(self) -> int:
         return len(self.each)
@@ -73,16 +78,16 @@ def folds_of(form: Form, given: Any, by: Any, seed: int) -> Folds:
     checks.one_of("sample", "node").with_remedy("folds of your own are given as folds=")(by, "by")
     if checks.is_whole(given):
         label, how = _dealt(form, node, int(given), by, np.random.default_rng(seed))
-        pairs = _pairs_of(range(int(given)), label)
+        pairs, dealt = _pairs_of(range(int(given)), label), by
     else:
         if by == "node":
             raise ModelError("by='node' is for a number of folds; leave it out where the folds themselves are given")
-        pairs, how = _given(form, node, given)
+        (pairs, how), dealt = _given(form, node, given), "fold"
     names = [name for name, _, _ in pairs]
     each = [_fold(form, node, name, train, test) for name, train, test in pairs]
     if len(each) < 2:
         raise ModelError(f"cross-validation needs at least two folds, got {names}")
-    return Folds(tuple(each), (how, *_words(form, node, each)))
+    return Folds(tuple(each), (how, *_words(form, node, each)), dealt)
 
 
 # ---- a number of folds -----------------------------------------------------------------------------------------------

@@ -141,10 +141,17 @@ def _own(function: Callable[..., Any], parts: Sequence[HeldOut]) -> Any:
     return function(*map(np.concatenate, columns))
 
 
-def _mean(each: Callable[[HeldOut], Array], parts: Sequence[HeldOut]) -> float:
+@dataclass(frozen=True)
+class Mean:
     """The weighted mean of one value per sample."""
-    weights = np.concatenate([part.weights for part in parts])
-    return float(np.average(np.concatenate([each(part) for part in parts]), weights=weights))
+
+    each: Callable[[HeldOut], Array]
+
+    def values(self, parts: Sequence[HeldOut]) -> Array:
+        return np.concatenate([self.each(part) for part in parts])
+
+    def __call__(self, parts: Sequence[HeldOut]) -> float:
+        return float(np.average(self.values(parts), weights=np.concatenate([part.weights for part in parts])))
 
 
 def _loss(part: HeldOut) -> Array:
@@ -230,12 +237,12 @@ LOG = f"{MEAN} -log of the probability of the class"
 SCORES = {
     scorer.name: scorer
     for scorer in (
-        Scorer("loss", False, partial(_mean, _loss), f"{MEAN} the model's own loss, without its scale"),
-        Scorer("mse", False, partial(_mean, _squared), f"{MEAN} the squared error", _is_numeric, NUMERIC),
-        Scorer("mae", False, partial(_mean, _absolute), f"{MEAN} the absolute error", _is_numeric, NUMERIC),
-        Scorer("accuracy", True, partial(_mean, _hits), SHARE, _classifies, "classification losses"),
-        Scorer("log_loss", False, partial(_mean, _loss), LOG, is_probabilistic, CODED),
-        Scorer("deviance", False, partial(_mean, _deviance), f"{MEAN} the Poisson deviance", _counts, "PoissonLoss"),
+        Scorer("loss", False, Mean(_loss), f"{MEAN} the model's own loss, without its scale"),
+        Scorer("mse", False, Mean(_squared), f"{MEAN} the squared error", _is_numeric, NUMERIC),
+        Scorer("mae", False, Mean(_absolute), f"{MEAN} the absolute error", _is_numeric, NUMERIC),
+        Scorer("accuracy", True, Mean(_hits), SHARE, _classifies, "classification losses"),
+        Scorer("log_loss", False, Mean(_loss), LOG, is_probabilistic, CODED),
+        Scorer("deviance", False, Mean(_deviance), f"{MEAN} the Poisson deviance", _counts, "PoissonLoss"),
         Scorer("auc", True, _auc, CURVE, _binary, "losses of two classes"),
     )
 }

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import html
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from validation_cases import constructed
 
 import graphreg as gr
 from graphreg.errors import DataError, GraphError, TermError
@@ -239,6 +241,35 @@ def test_one_model_for_all_is_taken_where_no_strength_beats_it_by_more_than_the_
     assert least.validation.index("min") == k
     assert least.strength == found.validation.points[k]
     assert "the best of 21 by 5 folds, rule 'min'" in str(least)
+
+
+@pytest.mark.parametrize(("taken", "spread"), [(False, 1.70), (True, 1.77)])
+def test_one_model_for_all_beside_a_graph_in_parts_is_given_up_for_more_than_one_standard_error(fitted, taken, spread):
+    best = [3.0, 4.0, 5.0, 6.0]  # ahead by 1.02 standard errors of the paired folds, and by 0.98
+    all_nodes = [[each + 1 + spread * sign] for each, sign in zip(best, (1, -1, 1, -1), strict=True)]
+    parts = constructed([[each, 20.0] for each in best], strengths=(1.0, 2.0), rule="paired")
+    found = replace(fitted, validation=parts, pooled=constructed(all_nodes, strengths=(1.0,)))
+    assert found.takes_all == taken
+    assert not replace(found, validation=replace(parts, rule="min")).takes_all
+
+
+@pytest.mark.parametrize("by", ["sample", "node"])
+def test_one_model_for_all_is_compared_on_the_rows_that_both_predict(by):
+    """A node that the graph lacks is predicted by one model for all alone, when its rows are held out."""
+    frame = pd.concat([incomes(n=6), incomes(n=6)[:1].assign(node="lonely", y=9e5)], ignore_index=True)
+    found = gr.fit(frame, PATH, target="y", node="node", folds=4, by=by, features=["income"], strengths=[1e3, 1e5])
+    k, y = found.validation.index("min"), frame["y"].to_numpy()
+    differences, nodes = np.full(len(frame), np.nan), frame["node"]
+    for number, run in found.validation.runs.items():
+        fold, one = found.validation.folds.each[number], found.pooled.runs[number].links[0, :, 0]
+        own = (y[fold.test] - run.links[k, :, 0]) ** 2
+        differences[fold.test[fold.scored]] = ((y[fold.test] - one) ** 2 - own)[fold.scored]
+    kept = ~np.isnan(differences)
+    assert nodes[~kept].tolist() == ["lonely"]
+    worse, unit = differences[kept].mean(), nodes[kept] if by == "node" else np.flatnonzero(kept)
+    sums = pd.Series(differences[kept] - worse).groupby(np.asarray(unit)).sum()
+    noise = np.sqrt((sums**2).sum() * len(sums) / (len(sums) - 1)) / kept.sum()
+    assert found.validation.behind(0, found.pooled) == pytest.approx((worse, noise))
 
 
 @pytest.mark.parametrize("name", ["clusters", "coef", "certificate"])

@@ -40,16 +40,58 @@ def test_the_paired_rule_takes_the_strongest_unless_the_best_beats_it_by_more_th
     assert "unless the best beats it by more than one standard error" in " ".join(heavy.assumed)
     steady = constructed([[1, 90, 90, 1.3], [10, 90, 90, 10.2], [50, 90, 90, 50.3]], rule="paired")  # in every fold
     assert (steady.chosen, steady.one_se) == ({"lam": 1.0}, {"lam": 4.0})
-    between = constructed([[1, 9, 9, 3.4], [4, 9, 9, 4], [5, 9, 9, 7.4], [6, 9, 9, 6]], rule="paired")
-    worse, noise = between.behind(3)
-    assert noise < worse < 2.0 * noise  # more than one standard error, and less than two
-    assert between.chosen == {"lam": 1.0}
+    for chosen, spread in ((1.0, 1.70), (4.0, 1.77)):  # the best is ahead by 1.02 standard errors, and by 0.98
+        ahead = [[3 + k, 9, 9, 4 + k + spread * sign] for k, sign in enumerate((1, -1, 1, -1))]
+        close = constructed(ahead, rule="paired")
+        assert close.behind(3) == pytest.approx((1.0, spread / np.sqrt(3)))
+        assert (close.best, close.chosen) == ({"lam": 1.0}, {"lam": chosen})
     loss = constructed([[11, 9, 9, 1], [3, 9, 9, 4], [4, 9, 9, 5], [5, 9, 9, 6]], on_loss=True, rule="paired")
     assert (loss.best, loss.chosen) == ({"lam": 4.0}, {"lam": 1.0})
     sizes = constructed([[1, 4], [5, 4]], sizes=[3, 1], strengths=(1.0, 2.0), rule="paired")
-    assert sizes.behind(1) == pytest.approx((2.0, np.sqrt(0.75 * 1 + 0.25 * 9)))
+    assert sizes.behind(1) == pytest.approx((2.0, np.sqrt(2 * (0.75**2 * 1 + 0.25**2 * 9))))
     other = constructed([[2], [3], [5], [8]], strengths=(1.0,))  # of another grid, on the same folds
     assert heavy.behind(0, other)[0] == pytest.approx(np.mean([2, 3, 5, 8]) - 4)
+
+
+@pytest.mark.parametrize(("by", "scoring"), [("sample", "mse"), ("node", "mse"), ("sample", "own"), ("pairs", "mse")])
+def test_the_paired_rule_measures_the_noise_by_what_was_dealt_to_the_folds(by, scoring):
+    problem, _, _ = plain()
+    score = {"scoring": lambda y, p, w: np.average((y - p) ** 2, weights=w), "greater_is_better": False}
+    how = score if scoring == "own" else {"scoring": "mse"}
+    folds = gr.cross_validate(problem, [0.05, 5.0], 4, refit=False).folds
+    given = {"folds": [(fold.train, fold.test) for fold in folds.each]} if by == "pairs" else {"folds": 4, "by": by}
+    found = gr.cross_validate(problem, [0.05, 5.0], **given, **how, rule="paired", refit=False)
+    best, end = found.index("min"), 1 - found.index("min")
+    data, frame = problem.form.samples[0].loss.data, frame_of()
+    losses, fold = np.zeros((2, len(frame))), np.zeros(len(frame), dtype=int)
+    for k, run in found.runs.items():
+        test = found.folds.each[k].test
+        losses[:, test], fold[test] = (data.y[test] - run.links[:, :, 0]) ** 2, k
+    unit = {"sample": np.arange(len(frame)), "node": data.node}.get(by if scoring == "mse" else "fold", fold)
+    differences, v = losses[end] - losses[best], frame["v"].to_numpy()
+    worse = np.average(differences, weights=v)
+    sums = np.bincount(unit, v * (differences - worse))
+    noise = np.sqrt(np.sum(sums**2) * len(sums) / (len(sums) - 1)) / v.sum()
+    assert found.behind(end) == pytest.approx((worse, noise))
+    word = "fold" if len(sums) == 4 else by
+    assert any(each.endswith(f"one standard error of their difference by {word}") for each in found.assumed)
+
+
+def test_folds_that_agree_do_not_hide_the_noise_of_their_rows():
+    """In every fold the best is ahead by the same, on one row, and behind on the others by nearly as much in all."""
+    problem, _, _ = plain()
+    found = gr.cross_validate(problem, [0.05, 5.0], 6, scoring="mse", rule="paired", refit=False)
+    data, runs = problem.form.samples[0].loss.data, dict(found.runs)
+    for number, run in runs.items():
+        y, v = (each[found.folds.each[number].test] for each in (data.y, data.weights))
+        worse = np.where(np.arange(len(y)) == 0, 20.0, -2.0)
+        worse += (1.0 - np.average(worse, weights=v)) * v.sum() / v[0] * (np.arange(len(y)) == 0)  # 1 in the mean
+        links = np.stack([y + 5.0, y + np.sqrt(25.0 + worse)])[:, :, None]
+        runs[number] = replace(run, links=links)
+    steady = replace(found, runs=runs)
+    np.testing.assert_allclose(np.diff(steady.scores, axis=1), 1.0)
+    assert steady.behind(1)[1] > 1.0
+    assert (steady.best, steady.chosen) == ({"lam": 0.05}, {"lam": 5.0})
 
 
 def test_folds_count_by_the_weight_that_they_hold():
@@ -81,7 +123,9 @@ def test_where_more_is_better_the_largest_score_is_chosen():
     assert found.best == mse.best
     assert found.one_se == mse.one_se
     assert found.index("paired") == mse.index("paired")
-    assert found.behind(1 - found.index("min")) == pytest.approx(mse.behind(1 - mse.index("min")))
+    worse = found.behind(1 - found.index("min"))[0]  # the noise is that of folds, and of rows
+    assert worse == pytest.approx(mse.behind(1 - mse.index("min"))[0])
+    assert worse > 0.0
 
 
 def test_points_that_were_not_certified_are_never_chosen():
@@ -92,6 +136,7 @@ def test_points_that_were_not_certified_are_never_chosen():
     runs[2] = replace(runs[2], statuses=tuple(statuses))
     marked = replace(found, runs=runs)
     assert marked.index("min") != best
+    assert np.isnan(marked.behind(best)[0])  # no rule takes it
     heavy = constructed([[1, 9, 11, 11], [4, 9, 3, 3], [5, 9, 4, 4], [6, 9, 5, 5]], rule="paired")
     runs = {k: replace(run, statuses=(*run.statuses[:3], "no_certificate")) for k, run in heavy.runs.items()}
     assert (heavy.chosen, replace(heavy, runs=runs).chosen) == ({"lam": 4.0}, {"lam": 3.0})
