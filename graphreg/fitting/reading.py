@@ -150,8 +150,7 @@ def checked_rows(
                 hint = did_you_mean(there[0], known) if what == "is no node" else ""
                 complaints.append(f"{c!r} {what} in {where}{said}{hint}")
     if complaints:
-        complaints.insert(0, "not all rows can be predicted; correct these or leave them out:")
-        raise DataError("\n  ".join(complaints))
+        raise DataError("\n  ".join(["not all rows can be predicted; correct these or leave them out:", *complaints]))
     return rows
 
 

@@ -161,8 +161,9 @@ def _doubt(named: Sequence[Hashable], known: Mapping[Hashable, None], what: str)
     alike = {bare[label]: label for label in known} if new else {}
     for label in new:
         if (other := alike.get(bare[label])) is not None:
-            but = f"and is {other!r} but for its type, spaces or capitals; write them alike, or rename one"
-            raise DataError(f"the node {label!r} is {what}, {but}")
+            raise DataError(
+                f"the node {label!r} is {what}, and is {other!r} but for type, spaces or capitals: rename it"
+            )
     for label in new[:DOUBTED]:
         if hint := did_you_mean(label, known, numbers=False):
             said = f"the node {label!r} is {what}{hint}"

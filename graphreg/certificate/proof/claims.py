@@ -114,9 +114,8 @@ def kinds(claims: Sequence[Claim]) -> list[str]:
 def claims_of(found: Found, wanted: Sequence[Claim]) -> list[dict[str, Any]]:
     """The claims of the wanted kinds that hold; those of one edge, and "unattained", or a `ProofError`."""
     STATE.work, out = WORK, list[dict[str, Any]]()
-    of_one = [claim if isinstance(claim, tuple) and len(claim) > 1 else None for claim in wanted]
-    asked = zip(kinds(wanted), of_one, strict=True)
-    for name, claim in sorted(asked, key=lambda each: each == ("near", None)):  # which looks at what others found
+    one = [claim if isinstance(claim, tuple) and len(claim) > 1 else None for claim in wanted]
+    for name, claim in sorted(zip(kinds(wanted), one, strict=True), key=lambda x: x == ("near", None)):  # beside others
         if name == "unattained":
             out.append(unattained(found))
         elif name != "bounds":
