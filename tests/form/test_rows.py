@@ -242,7 +242,7 @@ def test_a_label_that_looks_like_another_is_doubted():
         ),
         (["New York", "b"], " new  york", "is 'New York' but for"),
         ([1, 2], "1", "'1' is .* is 1 but for .*: rename it"),
-        (["1", "2"], 2, "2 is .* is '2' but for its type"),
+        (["1", "2"], 2, "2 is .* is '2' but for type"),
     ],
 )
 def test_a_label_that_only_looks_otherwise_is_no_new_node(data_at, rows_at, how):

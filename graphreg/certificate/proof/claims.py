@@ -63,8 +63,7 @@ class Found:
     def room(self) -> list[Array]:
         """The distance of each edge or row that is negligible, as in `Clusters`: a share of its norm where nodes differ
         as they do (of what is no edge, where coefficients have their usual size)."""
-        w, form = self.floats, self.form
-        apart = scales(form, w)
+        w, form, apart = self.floats, self.form, scales(self.form, self.floats)
         usual = np.maximum(apart, np.sqrt(np.mean(w * w, axis=0)))
         each = [(edge, 0.5 * apart if edge.map.noun == "edge" else usual) for edge in form.edges]
         sizes = [(abs(edge.flat(form.d)) @ np.tile(x, form.n)).reshape(edge.count, -1) for edge, x in each]
