@@ -19,7 +19,7 @@ from ..base.display import Html, Shown, facts, inside, title
 from ..base.escaping import visible
 from ..certificate import relative_in_words
 from ..errors import DataError, GraphregError
-from .reading import UsedRows, refuse_unknown
+from .reading import UsedRows, checked_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -159,8 +159,8 @@ class Fit(Shown):
         >>> fitted.predict(frame).shape
         (24,)
         """
-        frame = self.rows.rows_like(table)
-        refuse_unknown(self.rows, frame, self.graph.labels, self.unreached, isinstance(table, (str, Path)))
+        frame: Any = self.rows.rows_like(table)
+        frame = checked_rows(self.rows, frame, self.graph.labels, self.unreached, isinstance(table, (str, Path)))
         found: Any = self.solution.predict(frame, kind)
         return found.map(dict(enumerate(self.rows.classes))) if kind == "class" and self.rows.classes else found
 

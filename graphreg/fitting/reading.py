@@ -120,11 +120,12 @@ def read(table: Any, named: Columns, missing: str, ids: str) -> UsedRows:
     return used if used.frame[target].dtype.kind in "biuf" else coded(used)
 
 
-def refuse_unknown(
+def checked_rows(
     table: UsedRows, rows: Any, known: Collection[Hashable], lost: Collection[Hashable], of_file: bool
-) -> None:
-    """`DataError` with all that is wrong with rows that are to be predicted, each named by its line in a file, or by
-    its label; ``known`` are the nodes, and at ``lost`` ones nothing was fitted."""
+) -> pd.DataFrame:
+    """Rows that are to be predicted, text of numbers as numbers; or a `DataError` with all that is wrong with them,
+    each named by its line in a file, or by its label. ``known`` are the nodes, and at ``lost`` ones nothing was
+    fitted."""
     import pandas as pd
 
     complaints = list[str]()
@@ -136,9 +137,7 @@ def refuse_unknown(
         wrong: dict[str, Any] = {"is missing": gaps}
         if c == table.node:
             wrong["is no node"] = [x not in known for x in cells]
-            wrong["is a node at which nothing was fitted, as no edges join it to one with rows,"] = [
-                x in lost for x in cells
-            ]
+            wrong["is joined to no node with rows"] = [x in lost for x in cells]
         elif c in table.categories:
             levels = set(table.frame[c].tolist())
             wrong[f"is none of the categories {listed(sorted(map(repr, levels)))}"] = [x not in levels for x in cells]
@@ -146,18 +145,19 @@ def refuse_unknown(
             values: Any = pd.to_numeric(rows[c], errors="coerce")
             wrong["is no number"] = values.isna().to_numpy()
             wrong["is infinite"] = np.isinf(values.to_numpy(float, na_value=np.nan))
+            rows[c] = values
         for what, mask in wrong.items():
             places = np.flatnonzero(mask if what == "is missing" else np.asarray(mask, dtype=bool) & ~gaps)
             if places.size:
                 labels = [repr(plain_label(label)) for label in rows.index[places]]
                 where = _lines(places, 2) if of_file else f"row{'s' * (len(labels) > 1)} {listed(labels, 4)}"
-                there = list(dict.fromkeys(cells[k] for k in places)) * (what not in ("is missing", "is infinite"))
-                said = f": {listed(list(map(repr, there)), 4)}" if there else ""
+                there = list(dict.fromkeys(cells[k] for k in places))
+                said = "" if what in ("is missing", "is infinite") else f": {listed(list(map(repr, there)), 4)}"
                 hint = did_you_mean(there[0], known) if what == "is no node" else ""
                 complaints.append(f"{c!r} {what} in {where}{said}{hint}")
     if complaints:
-        remedy = "not all rows can be predicted; correct these or leave them out:"
-        raise DataError("\n  ".join([remedy, *complaints]))
+        raise DataError("\n  ".join(["not all rows can be predicted; correct these or leave them out:", *complaints]))
+    return rows
 
 
 def coded(table: UsedRows) -> UsedRows:

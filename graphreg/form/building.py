@@ -157,21 +157,19 @@ def _doubt(named: Sequence[Hashable], known: Mapping[Hashable, None], what: str)
         Where they differ in type, spaces, or small and capital letters alone: nobody means two nodes by that.
     """
     new = [label for label in dict.fromkeys(named) if label not in known]
-    alike = {_bare(label): label for label in known} if new else {}
+    bare = {label: " ".join(str(label).casefold().split()) for label in (*known, *new)} if new else {}
+    alike = {bare[label]: label for label in known} if new else {}
     for label in new:
-        if (other := alike.get(_bare(label))) is not None:
-            but = f"and is {other!r} but for its type, spaces or capitals; write them alike, or rename one"
-            raise DataError(f"the node {label!r} is {what}, {but}")
+        if (other := alike.get(bare[label])) is not None:
+            raise DataError(
+                f"the node {label!r} is {what}, and is {other!r} but for type, spaces or capitals: rename it"
+            )
     for label in new[:DOUBTED]:
         if hint := did_you_mean(label, known, numbers=False):
             said = f"the node {label!r} is {what}{hint}"
             warnings.warn(said, UserWarning, stacklevel=users_line())
             return said
     return ""
-
-
-def _bare(label: Hashable) -> str:
-    return " ".join(str(label).casefold().split())
 
 
 def _placed(edge: EdgeBlock, n_observed: int, shift: int, n: int) -> EdgeBlock:

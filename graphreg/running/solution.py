@@ -284,8 +284,8 @@ class Solution(Shown):
             Of the file (JSON) to be written.
         claims : sequence of str and tuple
             What else is to be proved. Of every edge of an `L1`, `L2` or `LInf` without a centre for which it is found:
-            "near" (how far apart its ends are at most, at every optimum, where that is less than nodes differ
-            anyway and nothing more is proved), "fused" (exactly equal; needs an exact optimum, which is looked for
+            "near" (how far apart its ends are at most, at every optimum, where that is negligible, as in `clusters`,
+            and nothing more is proved), "fused" (exactly equal; needs an exact optimum, which is looked for
             with squared and mean losses), "split" (different at every optimum; one programme per edge, 50 at most).
             Of one edge: ``("split", "a", "b")``, ``("fused", "a", "b")``, ``("near", "a", "b", 0.01)``; with one
             node, of a node penalty. Of other rows of a norm: "near" (how far from 0 at most), "held" (exactly 0; as

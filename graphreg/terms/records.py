@@ -57,7 +57,8 @@ class stated(Generic[T]):  # noqa: N801  (a decorator)
 
 
 # What follows, as in "h(-y u) where h(q) = ...", defines a function (or the matrix R) that precedes.
-WHERE = re.compile(r"(?: where | \\text\{ where \} |, (?:\\; )?)(?=[^()=]+\(\w+(?:[,;] \w+)?\) = |R = )")
+NAMED = r"\(\w+(?:[,;] \w+)?\) = "  # a name may have spaces, but not behind a comma
+WHERE = re.compile(rf"(?: where | \\text\{{ where \}} )(?=[^()=]+{NAMED}|R = )|, (?:\\; )?(?=\S+{NAMED}|R = )")
 
 
 def defined(text: str) -> list[str]:

@@ -296,7 +296,11 @@ def test_a_distance_that_says_nothing_is_not_claimed(tmp_path):
     assert solution.prove(path, [("near", "b", "c", 1e9)]).claims == ("bounds", "near")  # whoever insists gets it
     more = solution.prove(path, ["near", "fused"])
     assert more.claims == ("bounds", "fused", "fused")
-    assert more.statements[0] == "near: none of 3, beside those of which more is proved"
+    assert more.statements[0].startswith("near: none of 3 so near that it is negligible and nothing more is proved; ")
+    for penalty, gap in ((gr.L1(), 1e-6), (gr.L2(), 1e-6), (gr.LInf(), 1e-4)):  # what is near for clusters is it here
+        solution = steps(penalty, gap)
+        assert solution.clusters().edges["state"].tolist() == ["near", "split", "near"]
+        assert solution.prove(path, "near").statements[0].startswith("near: 2 of 3: ('a', 'b'), ('c', 'd'); ")
 
 
 def test_claims_on_what_is_no_edge(tmp_path):

@@ -170,7 +170,7 @@ def test_nodes_without_rows_follow_their_neighbours_or_are_refused():
     new = frame[:2].assign(node="beyond")
     assert not found.takes_all
     assert found.predict(new).tolist() == pytest.approx(found.predict(frame[:2].assign(node="n7")).tolist())
-    with pytest.raises(DataError, match=r"'node' is a node at which nothing was fitted, .*, in rows 0, 1: 'island'$"):
+    with pytest.raises(DataError, match=r"'node' is joined to no node with rows in rows 0, 1: 'island'$"):
         found.predict(frame[:2].assign(node="island"))
     assert "2 of 10 nodes have no rows, and follow their neighbours: 'beyond', 'island'" in " ".join(str(found).split())
     with pytest.raises(DataError, match="'node' is no node in rows 0, 1: 'mars'"):

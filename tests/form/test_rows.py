@@ -238,11 +238,11 @@ def test_a_label_that_looks_like_another_is_doubted():
         (
             ["a", "b"],
             "A",
-            "'A' is named by rows alone, .* is 'a' but for its type, spaces or capitals",
+            "'A' is named by rows alone, .* is 'a' but for type, spaces or capitals",
         ),
         (["New York", "b"], " new  york", "is 'New York' but for"),
-        ([1, 2], "1", "'1' is .* is 1 but for .*; write them alike, or rename one"),
-        (["1", "2"], 2, "2 is .* is '2' but for its type"),
+        ([1, 2], "1", "'1' is .* is 1 but for .*: rename it"),
+        (["1", "2"], 2, "2 is .* is '2' but for type"),
     ],
 )
 def test_a_label_that_only_looks_otherwise_is_no_new_node(data_at, rows_at, how):

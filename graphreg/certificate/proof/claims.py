@@ -21,6 +21,7 @@ from ..attainment import simplex
 from ..attainment.attainment import answers
 from ..attainment.directions import ConditionPart
 from ..attainment.recession import conditions, cones_of
+from ..edges.clusters import NEGLIGIBLE
 from ..edges.near import scales
 from ..record import Certificate
 from .attempts import lower_bound
@@ -28,6 +29,7 @@ from .statement import exact, nearest, state_rows, text, texts
 
 NORMS = ("L1", "L2", "LInf")
 MOST = 50  # programmes for the edges of one answer that may be split
+NONE_NEAR = ' so near that it is negligible and nothing more is proved; ("near", a, b) says how far apart'
 UPWARDS = Context(prec=3, rounding=ROUND_CEILING)  # of distances in sentences
 TIGHT = 1e-3  # only edges whose flow is so near its capacity, as a share, are tried
 Claim = str | tuple[Any, ...]
@@ -58,14 +60,14 @@ class Found:
         return [self.form.keys(edge) for edge in self.form.edges]
 
     @cached_property
-    def sizes(self) -> list[Array]:
-        """Of each edge or row what its norm is of coefficients that differ as those of nodes do (of what is no edge, of
-        coefficients of the usual size)."""
-        w, form = self.floats, self.form
-        apart = scales(form, w)
+    def room(self) -> list[Array]:
+        """The distance of each edge or row that is negligible, as in `Clusters`: a share of its norm where nodes differ
+        as they do (of what is no edge, where coefficients have their usual size)."""
+        w, form, apart = self.floats, self.form, scales(self.form, self.floats)
         usual = np.maximum(apart, np.sqrt(np.mean(w * w, axis=0)))
-        each = [(edge, np.tile(apart if edge.map.noun == "edge" else usual, form.n)) for edge in form.edges]
-        return [edge.penalty.value((abs(edge.flat(form.d)) @ size).reshape(edge.count, -1)) for edge, size in each]
+        each = [(edge, 0.5 * apart if edge.map.noun == "edge" else usual) for edge in form.edges]
+        sizes = [(abs(edge.flat(form.d)) @ np.tile(x, form.n)).reshape(edge.count, -1) for edge, x in each]
+        return [NEGLIGIBLE * edge.penalty.value(size) for edge, size in zip(form.edges, sizes, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -111,9 +113,8 @@ def kinds(claims: Sequence[Claim]) -> list[str]:
 def claims_of(found: Found, wanted: Sequence[Claim]) -> list[dict[str, Any]]:
     """The claims of the wanted kinds that hold; those of one edge, and "unattained", or a `ProofError`."""
     STATE.work, out = WORK, list[dict[str, Any]]()
-    of_one = [claim if isinstance(claim, tuple) and len(claim) > 1 else None for claim in wanted]
-    asked = zip(kinds(wanted), of_one, strict=True)
-    for name, claim in sorted(asked, key=lambda each: each == ("near", None)):  # which looks at what others found
+    one = [claim if isinstance(claim, tuple) and len(claim) > 1 else None for claim in wanted]
+    for name, claim in sorted(zip(kinds(wanted), one, strict=True), key=lambda x: x == ("near", None)):  # beside others
         if name == "unattained":
             out.append(unattained(found))
         elif name != "bounds":
@@ -134,15 +135,15 @@ def statements(found: Found, wanted: Sequence[Claim], claims: Sequence[dict[str,
             if kind == "near" and mine:
                 most = UPWARDS.create_decimal_from_float(max(nearest(number(claim["distance"])) for claim in mine))
                 out[-1] += f"; at most {float(most)!r} apart in the norm of their penalty"
-            elif kind == "near" and len(claims) > 0:
-                out[-1] += ", beside those of which more is proved"
+            elif kind == "near":
+                out[-1] += NONE_NEAR
             elif OF_EDGES[kind] is fused and found.inexact:
                 out[-1] += f": there is no exact optimum ({found.inexact})"
     return tuple(out)
 
 
 def _of_all(found: Found, kind: str, others: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The claims of a kind; of "near" those that say more than others do, and than the sizes of coefficients."""
+    """The claims of a kind; of "near" those of negligible distances, where others do not say more."""
     edges = list(_edges(found, kind))
     if kind == "near":
         known = {(claim.get("block"), claim.get("edge")) for claim in others}
@@ -155,7 +156,7 @@ def _of_all(found: Found, kind: str, others: list[dict[str, Any]]) -> list[dict[
             claim = OF_EDGES[kind](found, edge, None)
         except ProofError:
             continue  # wanted is what holds
-        if kind != "near" or nearest(number(claim["distance"])) < found.sizes[edge.block][edge.place]:
+        if kind != "near" or nearest(number(claim["distance"])) <= found.room[edge.block][edge.place]:
             out.append(claim)
     return out
 
