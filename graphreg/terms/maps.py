@@ -89,6 +89,10 @@ class AbstractMap(Brief, ABC):
         return np.arange(d)
 
     @abstractmethod
+    def within(self, mask: Array) -> Array:
+        """True of rows all of whose nodes are in a mask, (m,)."""
+
+    @abstractmethod
     def width(self, d: int) -> int:
         """The number k of numbers in a row, of w with d coordinates."""
 
@@ -166,6 +170,12 @@ class AbstractMatrix(AbstractMap):
     def on(self, columns: Array) -> Matrix:
         rows = np.arange(self.count * self.k).reshape(-1, self.k)[:, columns]
         return Matrix(self.K[rows.ravel()], len(columns), self.n)
+
+    def within(self, mask: Array) -> Array:
+        rows, nodes, _ = self._places
+        out = np.full(self.count, True)
+        out[rows[~mask[nodes]]] = False
+        return out
 
     @property
     def _entries(self) -> tuple[Array, Array, Array]:
@@ -318,8 +328,11 @@ class AbstractEdges(AbstractMap):
     def known(self, mine: Array) -> tuple[Array, Array, Self]:
         """What the nodes of a mask know: the rows that touch them or whose flow they keep, which of these they keep
         (all), and the map of these."""
-        rows = np.flatnonzero(np.any([mine[end] for end in self.ends], axis=0))
+        rows = np.flatnonzero(~self.within(~mine))
         return rows, np.full(len(rows), True), self.part(rows)
+
+    def within(self, mask: Array) -> Array:
+        return np.all([mask[end] for end in self.ends], axis=0)
 
     def across(self, part: Array, some: Rows) -> Array:
         z = part.take(self.tail[some], axis=0)
