@@ -451,8 +451,9 @@ class Matrix(AbstractMatrix):
     def moved(self, place: Array, n: int) -> Self:
         node, j = np.divmod(self.K.indices, self.d)
         entries = self.K.data, place[node] * self.d + j, self.K.indptr
+        K = sp.csr_array(entries, shape=(self.count * self.k, n * self.d)).sorted_indices()  # sums are in their order
         owners = None if self.owners is None else np.where(self.owners == GROUND, GROUND, place[self.owners])
-        return replace(self, K=sp.csr_array(entries, shape=(self.count * self.k, n * self.d)), n=n, owners=owners)
+        return replace(self, K=K, n=n, owners=owners)
 
     def over(self, n: int) -> Self:
         return self.moved(np.arange(self.n), n)

@@ -12,13 +12,11 @@ import scipy.sparse as sp
 from actor_cases import by_actors, on_arrays, whole
 from factories import thinned
 from mpi_jobs import LAUNCHER, launched
-from test_local_parts import together
 from test_parts import by_parts, same
 
 import graphreg as gr
 from graphreg.distributed.actors.actor import split
 from graphreg.distributed.parts import part_of
-from graphreg.distributed.parts.local import local_part
 from graphreg.distributed.parts.wire import ThreadWire
 from graphreg.errors import MethodError
 from graphreg.network import arcs_of
@@ -433,12 +431,6 @@ def test_rows_where_messages_are_sent_again_until_they_arrive(name):
     by = problem.solve(gr.PrimalDual(balance=0.7), engine=gr.Actors(faults=faults), **given)
     np.testing.assert_array_equal(there.coef, by.coef)
     assert by.ledger.messages["method"] > there.ledger.messages["method"]
-
-
-def test_bounds_by_sites_refuse_rows_by_name():
-    """Where nobody has the whole, and no process could certify for all."""
-    with pytest.raises(MethodError, match=r"L1\(\(D\^2 w\)_i\) has rows that are no edges, and bounds by sites"):
-        together([0], lambda k, wire: local_part(form_of("graph trend"), set(range(N)), wire))
 
 
 @pytest.mark.parametrize("method", [gr.PrimalDual(), gr.ADMM()], ids=str)

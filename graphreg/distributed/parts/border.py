@@ -25,8 +25,8 @@ FAR = 1e9  # the depth of what no way leads to
 @dataclass(frozen=True)
 class Cut:
     """The edges of a block that lead to other parts: their rows, their own ends (among the part's own nodes), the parts
-    of the other ends, and 1 where the own ends are tails, else -1. Of rows that are no edges some own end, no part (-1),
-    and 1 where this part speaks for them. ``K`` is what they see of the own nodes, (rows k, n d)."""
+    of the other ends, and 1 where the own ends are tails, else -1. Of rows that are no edges some own end, -1 for no
+    part alone, and 1 where the part speaks for them. ``K`` is what all see of the own nodes, (rows k, n d)."""
 
     edge: EdgeBlock
     rows: Array
@@ -41,7 +41,7 @@ class Cut:
         part, own = edge.part(rows), np.flatnonzero(place >= 0)
         K = sp.csr_array(part.map.flat(d)[:, (own[:, None] * d + np.arange(d)).ravel()])
         if edge.map.edges is None:
-            first = K.indices[K.indptr[:-1 : edge.map.width(d)]] // d
+            first = K.indices[K.indptr[: -1 : edge.map.width(d)]] // d
             mine = place[part.map.owner] >= 0
             return Cut(edge, rows, first, np.full(len(rows), -1), np.where(mine, 1.0, -1.0), K)
         tails = place[part.tail] >= 0

@@ -171,11 +171,6 @@ class PartBounds:
 
 def _refuse(form: Form, inner: list[Array]) -> None:
     """Penalties on edges between parts whose flows say nothing by themselves."""
-    for block in form.beside:
-        raise MethodError(
-            f"{block.name} is a loss of rows, and bounds by sites are of penalties of rows so far: solve it with "
-            "engine=gr.MPI(), which certifies what the processes send"
-        )
     for edge, inside in zip(form.edges, inner, strict=True):
         if edge.map.noun == "node" or inside.all():
             continue

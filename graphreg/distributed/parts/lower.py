@@ -158,7 +158,7 @@ class LowerBound:
             around[j][cut.rows[way]] = found.spread[k]
         theirs = self.border.received([np.hstack(both) for both in zip(here, around, strict=True)])
         for j, (cut, way) in enumerate(zip(self.border.cuts, ways, strict=True)):
-            rows, width = cut.rows[~way], here[j].shape[1]  # where neither end has a way both have the same
+            rows, width = cut.rows[~way & (cut.owner >= 0)], here[j].shape[1]  # without a way both have the same
             here[j][rows], around[j][rows] = theirs[j][rows, :width], theirs[j][rows, width:]
         return here, around
 
