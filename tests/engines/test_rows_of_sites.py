@@ -258,6 +258,12 @@ def test_what_has_no_certificate_by_sites_is_said():
     convex = Land(nx.path_graph(N), lambda *_: gr.NonNegative()(w.along(range(N), 2)), 1)
     with pytest.raises(MethodError, match=r"NonNegative\(\(D\^2 w\)_t\) on edges between parts is a constraint"):
         jointly(convex, [0] * 12 + [1] * 12)
+    fit = gr.MeanLoss(gr.NodeData.from_arrays(None, [1.0, 3.0, 2.0], [0, 1, 3]))
+    problem = gr.Problem(fit + 0.2 * gr.L1()(w.along(range(4), 2)))  # node 2 has no data, and nothing else balances it
+    assert by_parts(problem, [0, 0, 0, 0])[0].status == "certified"
+    found = by_parts(problem, [0, 0, 1, 0])
+    assert {(each.status, each.scope) for each in found} == {("no_certificate", "none")}
+    assert "are not balanced (column 'y' at node 2)" in found[1].why
     losses = Land(nx.path_graph(N), lambda *_: gr.HuberLoss(w.along(range(N)), np.zeros(N - 1)), 1)
     with pytest.raises(MethodError, match=r"HuberLoss.* is a loss of rows.*engine=gr.MPI\(\)"):
         jointly(losses, [0] * 12 + [1] * 12)
