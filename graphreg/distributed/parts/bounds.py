@@ -1,7 +1,7 @@
 """The certificate by parts: each part bounds its own share from either side.
 
-P is a sum over parts, of their own nodes and of the edges whose tails these are, or rows whose owners. With the flows on
-the edges between parts as they are, which all ends know alike, the dual problem comes apart, too. With E_p the edges
+P is a sum over parts, of their own nodes and of the edges whose tails these are, or rows whose owners. With the flows
+on the edges between parts as they are, which all ends know alike, the dual problem comes apart, too. With E_p the edges
 within part p,
 
     P*  >=  sum_p min over w of ( sum_{i in p} h_i(w_i) + <g_i, w_i>  +  sum_{e in E_p} c_e phi_e((Kw)_e - center_e) )

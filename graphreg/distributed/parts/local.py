@@ -49,9 +49,9 @@ def local_part(form: Form, own: Collection[Hashable], wire: Wire) -> tuple[Part,
     counted = sum(np.count_nonzero(mine[edge.map.owner]) * form.width(edge) for edge in edges)
     n, entries = map(int, wire.total(np.array([mine.sum(), counted], dtype=float)))
     space = Space({label: k for k, label in enumerate(labels)}, form.space.coordinates, form.space.penalised)
-    site = Form(space, (), (), edges)
-    _check_alike(site, numbers, owner, wire)
-    part = part_of(site, arcs_of(site), mine)
+    known = Form(space, (), (), edges)
+    _check_alike(known, numbers, owner, wire)
+    part = part_of(known, arcs_of(known), mine)
     ids = part.whole.ids
     place[order[ids]] = np.arange(len(ids))
     samples = tuple(_placed(block, place, len(ids), wire) for block in form.samples)
