@@ -200,6 +200,13 @@ class AbstractMatrix(AbstractMap):
         return np.sqrt(self.K.power(2).sum(axis=1))
 
     @cached_property
+    def plain(self) -> bool:
+        """True where no line sees two numbers of a node, and the lines of a row are equally long."""
+        line, node, _ = self._entries
+        long = abs(self.K).sum(axis=1).reshape(-1, self.k)
+        return len(np.unique(line * np.int64(self.n) + node)) == self.K.nnz and bool((long == long[:, :1]).all())
+
+    @cached_property
     def apart(self) -> bool:
         """True where the lines of a row see different numbers of w, so that differences of them are exact."""
         line, column = self.K.tocoo().coords
