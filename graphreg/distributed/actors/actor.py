@@ -132,7 +132,7 @@ class ActorEngine:
     def to_owners(self, mine: tuple[Array, ...]) -> tuple[Array, ...]:
         """See `graphreg.methods.tolerance.Messages`."""
         out, tag = tuple(each.copy() for each in mine), (self.at, TO_OWNERS)
-        for j, theirs in self._heard(tag, mine, self.seen).items():
+        for j, theirs in self._passed(tag, mine, self.seen).items():
             for each in self.seen[j]:
                 lines_of(out)[each.block][each.other] += lines_of(theirs)[each.block][each.other]
         return out
@@ -140,12 +140,12 @@ class ActorEngine:
     def to_ends(self, flows: tuple[Array, ...]) -> tuple[Array, ...]:
         """See `graphreg.methods.tolerance.Messages`."""
         out, tag = tuple(each.copy() for each in flows), (self.at, TO_ENDS)
-        for j, theirs in self._heard(tag, flows, self.owned).items():
+        for j, theirs in self._passed(tag, flows, self.owned).items():
             for each in self.owned[j]:
                 lines_of(out)[each.block][each.other] = lines_of(theirs)[each.block][each.other]
         return out
 
-    def _heard(
+    def _passed(
         self, tag: Tag, mine: tuple[Array, ...], shared: dict[int, list[SharedRows]]
     ) -> dict[int, tuple[Array, ...]]:
         """What neighbours send at the lines that they share, with this tag: not all nodes have such rows."""

@@ -102,22 +102,22 @@ def rows_with_lost_messages(
     w, w_hat, new = moves
     form, none = view.form, list[Array]([np.zeros((0, 1))] * len(u))
     rows = form.once("own columns", None, lambda: _own_columns(view))
-    mine, told, out = none.copy(), none.copy(), list[Ends]()
+    mine, sent, out = none.copy(), none.copy(), list[Ends]()
     for k, K in rows.items():
         mine[k] = _times(view, K, 2.0 * w_hat - w, u[k]) + s * np.abs(K).sum(axis=1).reshape(u[k].shape) * u[k]
-    heard = messages.to_owners(tuple(mine))
+    got = messages.to_owners(tuple(mine))
     for k in rows:
-        own, told[k] = np.flatnonzero(view.own[form.edges[k].map.owner]), np.full(u[k].shape, np.nan)
-        block, z = form.edges[k].part(own), heard[k][own]
+        own, sent[k] = np.flatnonzero(view.own[form.edges[k].map.owner]), np.full(u[k].shape, np.nan)
+        block, z = form.edges[k].part(own), got[k][own]
         z = z if block.center is None else z - block.center
         sigma, whole = np.full(len(own), 1.0 / block.lengths / s), np.asarray(np.isfinite(z).all(axis=1, keepdims=True))
         found = block.dual_prox(np.where(whole, sigma[:, None] * z, 0.0), sigma, block.weight)
-        told[k][own] = np.where(whole, found, np.nan)
-    told = messages.to_ends(tuple(told))
+        sent[k][own] = np.where(whole, found, np.nan)
+    sent = messages.to_ends(tuple(sent))
     for k, K in rows.items():
         unseen = ~K.any(axis=1).reshape(u[k].shape) & ~view.own[form.edges[k].map.owner][:, None]
-        received = np.asarray((np.isfinite(told[k]) | unseen).all(axis=1, keepdims=True))
-        u_hat = np.where(np.isfinite(told[k]), told[k], 0.0)
+        received = np.asarray((np.isfinite(sent[k]) | unseen).all(axis=1, keepdims=True))
+        u_hat = np.where(np.isfinite(sent[k]), sent[k], 0.0)
         stays = u[k] + _times(view, np.sign(K), new - w, u[k]) / s
         out.append((np.where(received, u[k] + rho * (u_hat - u[k]), stays), u_hat, received))
     return out
