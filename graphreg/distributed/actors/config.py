@@ -31,10 +31,10 @@ def refuse_rows(method: AbstractIteration, form: Form) -> None:
     for block in form.unlike_edges:
         if isinstance(block, SampleBlock):
             why = "is a loss of rows"
-        elif not cast(Matrix, block.map).plain:
-            why = "has rows that mix numbers of a node, or whose numbers have steps of different lengths"
         elif not isinstance(method, ToleratesLostMessages):
             why = f"has rows that are no edges, and {method.name} tolerates no loss there"
+        elif not cast(Matrix, block.map).plain:
+            why = "has rows that mix numbers of a node, or whose numbers have steps of different lengths"
         else:
             continue
         raise MethodError(
