@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from factories import thinned
-from mpi_jobs import LAUNCHER, launched
+from mpi_jobs import LAUNCHER, MODEL, launched, on_sites, said, three_states
 from test_bounds_of_parts import by_parts
 from test_joint import coef_of, owners
 from test_local_parts import together
@@ -18,6 +18,7 @@ from test_local_parts import together
 import graphreg as gr
 from graphreg.distributed.parts.engine import PartEngine
 from graphreg.distributed.parts.joint import solve_jointly
+from graphreg.distributed.parts.keeping import SavedParts
 from graphreg.distributed.parts.local import local_part
 from graphreg.errors import DataError, MethodError
 from graphreg.network import LocalView
@@ -220,6 +221,29 @@ def test_ranks_have_the_bits_of_one_process(ranks, tmp_path, monkeypatch):
     done = launched(ON_RANKS, ranks, tmp_path)
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.split("\n"))[1:] == [f"rank {k} agrees" for k in range(ranks)]
+
+
+@pytest.mark.skipif(find_spec("mpi4py") is None or LAUNCHER is None, reason="there is no MPI")
+def test_rows_of_a_model_file_at_its_sites(tmp_path):
+    """Of order 2 sites need the edges of their neighbours, and say where they have them not."""
+    folder = three_states(tmp_path)
+    edges = '[total_variation]\npenalty = "L2"'
+    rows = '[rows]\nacross = "graph"\norder = 2\npenalty = "L1"'
+    (folder / "model.toml").write_text(MODEL.replace(edges, rows))
+    files = [folder / f"state {s}" / "edges.csv" for s in range(3)]
+    each = [dict.fromkeys(file.read_text().splitlines()[1:]) for file in files]
+    few = on_sites(folder, 3)
+    assert few.returncode == 1
+    assert "all edges that these are made of" in said(few)[0]
+    for s, file in enumerate(files):
+        near = {node for edge in each[s] for node in edge.split(",")}
+        more = sorted(edge for edge in {**each[0], **each[1], **each[2]} if near & set(edge.split(",")))
+        file.write_text("a,b\n" + "\n".join(more) + "\n")
+    done = on_sites(folder, 3, "--out", "results")
+    assert done.returncode == 0, done.stderr
+    saved, one = SavedParts.open(folder / "results"), gr.read_model(folder / "model.toml").solve(progress=False)
+    assert saved.summary["dual"] <= one.objective
+    np.testing.assert_allclose([saved[label] for label in one.labels], one.coef, atol=1e-3)
 
 
 # ---- what crosses, and what is refused -------------------------------------------------------------------------------
