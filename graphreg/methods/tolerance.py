@@ -4,11 +4,30 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from ..terms import Array
 
 Swap = Callable[[tuple[Array, ...]], tuple[Array, ...]]
+
+
+class Messages(Protocol):
+    """The messages of an actor's round, of which any may be lost: NaN stands for what they would have brought."""
+
+    def swap(self, mine: tuple[Array, ...], /) -> tuple[Array, ...]:
+        """Sends, for every block, a row per edge to the other end, and returns what the other ends have sent; NaN on
+        edges to the ground, too."""
+        ...
+
+    def to_owners(self, mine: tuple[Array, ...], /) -> tuple[Array, ...]:
+        """Sends, for every block of rows that are no edges, what this end has of each (m, k) to its owner, and returns
+        the sums over all ends at those that this node owns; NaN where one of them was not heard."""
+        ...
+
+    def to_ends(self, flows: tuple[Array, ...], /) -> tuple[Array, ...]:
+        """Sends what owners have of each row to its ends, and returns theirs: of each the numbers that this end
+        sees."""
+        ...
 
 
 class ToleratesLostMessages(ABC):
@@ -29,9 +48,5 @@ class ToleratesLostMessages(ABC):
         """The method as it is run where messages may be lost; refuses options that are not proven there."""
 
     @abstractmethod
-    def step_with_lost_messages(self, state: Any, swap: Swap) -> Any:
-        """The state after one more round, of an actor.
-
-        ``swap`` sends, for every edge block of the site, a row per edge to the other end, and returns the rows that the
-        other ends have sent: NaN where nothing came in this round, and on edges to the ground.
-        """
+    def step_with_lost_messages(self, state: Any, messages: Messages) -> Any:
+        """The state after one more round, of an actor."""

@@ -36,8 +36,9 @@ def solve(  # noqa: PLR0913 - those of Problem.solve
     Parameters
     ----------
     problem : Problem
-        Of the ``own`` nodes with their samples, and of all edges that touch one of these; the other ends of such edges
-        are nodes of it without samples. An edge between two processes is in the problems of both.
+        Of the ``own`` nodes with their samples, and of all edges and rows that touch one of these; their other ends are
+        nodes of it without samples. An edge or a row between processes is in the problems of all of them, and whole:
+        ``gr.w.across(graph, 2)`` takes the edges that touch a neighbour of an own node, too.
     own : collection of labels
         The nodes of this process. Every node belongs to one process.
     method : AbstractIteration
@@ -57,7 +58,7 @@ def solve(  # noqa: PLR0913 - those of Problem.solve
     ------
     DataError
         Where processes have different terms or features, where a node belongs to two of them or to none, or where an
-        edge between two is known to one alone.
+        edge or a row between two is known to one alone.
     MethodError
         Where the method or the model is none that is known here; with the reason. Where processes have other versions,
         or call this with other arguments; with the ranks and their values.

@@ -89,6 +89,10 @@ class AbstractMap(Brief, ABC):
         return np.arange(d)
 
     @abstractmethod
+    def within(self, mask: Array) -> Array:
+        """True of rows all of whose nodes are in a mask, (m,)."""
+
+    @abstractmethod
     def width(self, d: int) -> int:
         """The number k of numbers in a row, of w with d coordinates."""
 
@@ -167,6 +171,12 @@ class AbstractMatrix(AbstractMap):
         rows = np.arange(self.count * self.k).reshape(-1, self.k)[:, columns]
         return Matrix(self.K[rows.ravel()], len(columns), self.n)
 
+    def within(self, mask: Array) -> Array:
+        rows, nodes, _ = self._places
+        out = np.full(self.count, True)
+        out[rows[~mask[nodes]]] = False
+        return out
+
     @property
     def _entries(self) -> tuple[Array, Array, Array]:
         """Of each entry of K the line, the node and the coordinate."""
@@ -188,6 +198,13 @@ class AbstractMatrix(AbstractMap):
     def norms(self) -> Array:
         """The Euclidean length of each row of K, (m k,)."""
         return np.sqrt(self.K.power(2).sum(axis=1))
+
+    @cached_property
+    def plain(self) -> bool:
+        """True where no line sees two numbers of a node, and the lines of a row are equally long."""
+        line, node, _ = self._entries
+        long = abs(self.K).sum(axis=1).reshape(-1, self.k)
+        return len(np.unique(line * np.int64(self.n) + node)) == self.K.nnz and bool((long == long[:, :1]).all())
 
     @cached_property
     def apart(self) -> bool:
@@ -318,8 +335,11 @@ class AbstractEdges(AbstractMap):
     def known(self, mine: Array) -> tuple[Array, Array, Self]:
         """What the nodes of a mask know: the rows that touch them or whose flow they keep, which of these they keep
         (all), and the map of these."""
-        rows = np.flatnonzero(np.any([mine[end] for end in self.ends], axis=0))
+        rows = np.flatnonzero(~self.within(~mine))
         return rows, np.full(len(rows), True), self.part(rows)
+
+    def within(self, mask: Array) -> Array:
+        return np.all([mask[end] for end in self.ends], axis=0)
 
     def across(self, part: Array, some: Rows) -> Array:
         z = part.take(self.tail[some], axis=0)
@@ -438,8 +458,9 @@ class Matrix(AbstractMatrix):
     def moved(self, place: Array, n: int) -> Self:
         node, j = np.divmod(self.K.indices, self.d)
         entries = self.K.data, place[node] * self.d + j, self.K.indptr
+        K = sp.csr_array(entries, shape=(self.count * self.k, n * self.d)).sorted_indices()  # sums are in their order
         owners = None if self.owners is None else np.where(self.owners == GROUND, GROUND, place[self.owners])
-        return replace(self, K=sp.csr_array(entries, shape=(self.count * self.k, n * self.d)), n=n, owners=owners)
+        return replace(self, K=K, n=n, owners=owners)
 
     def over(self, n: int) -> Self:
         return self.moved(np.arange(self.n), n)

@@ -246,6 +246,15 @@ def test_elsewhere_there_are_none(form):
     assert Certifier(form).cheap_bound([np.zeros(form.shape)], form.nothing().flows) is None
 
 
+def test_squares_of_penalties_alone():
+    """A model without samples has the dual function of the same model with its targets as data."""
+    targets, tv = np.array([0.0, 1.0, 2.0, 5.0]), 0.3 * gr.TotalVariation(nx.path_graph(4), gr.L1())
+    alone = gr.Problem(gr.SquaredL2()(gr.w.at(range(4)) - targets) + tv).solve(gr.PrimalDual(), progress=False)
+    fit = gr.Problem(gr.MeanLoss(gr.NodeData.from_arrays(None, targets, range(4))) + tv).solve(progress=False)
+    assert alone.status == "certified"
+    assert alone.objective == pytest.approx(fit.objective, rel=1e-6)
+
+
 def test_strengths_of_edges_change_no_node():
     lam = gr.Parameter(value=1.0)
     data = gr.NodeData.from_arrays(np.random.default_rng(0).standard_normal((12, 2)), np.ones(12), np.arange(12) % 3)

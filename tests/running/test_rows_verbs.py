@@ -241,9 +241,9 @@ REFUSED = {
         MethodError,
         lambda p, s, f: gr.theory.recovery(p, [p.form.labels[:2], p.form.labels[2:]]),
     ),
-    "{} has rows that are no edges, whose messages have to arrive so far: take resend=True, without crashes": (
+    "{} has rows that are no edges, and ADMM tolerates no loss there: its messages have to arrive, take resend=True": (
         MethodError,
-        lambda p, s, f: p.solve(gr.PrimalDual(), engine=gr.Actors(faults=gr.Faults(drop=0.1)), progress=False),
+        lambda p, s, f: p.solve(gr.ADMM(), engine=gr.Actors(faults=gr.Faults(drop=0.1)), progress=False),
     ),
 }
 

@@ -68,9 +68,12 @@ class QuadraticNodes(ShiftedDuals):
     @cached_property
     def vertex(self) -> tuple[Array, float]:
         """The centres (n, d), and what they are worth in total."""
-        block, zero = self.gradients.form.samples[0], np.zeros(self.gradients.form.shape)
-        packed = isinstance(self.H, Packed)
-        center = -_times(self.inverse, -float(block.strength) * block.moments if packed else self.gradients.full(zero))
+        if isinstance(self.H, Packed):  # of one block of samples
+            block = self.gradients.form.samples[0]
+            slope = -float(block.strength) * block.moments
+        else:
+            slope = self.gradients.full(np.zeros(self.gradients.form.shape))
+        center = -_times(self.inverse, slope)
         if self.condition > EVEN:  # for what rounding left
             center = center - _times(self.inverse, self.gradients.full(center))
         return center, float(self.gradients.value(center).sum())

@@ -25,12 +25,14 @@ from ..parts import (
     shared_ends,
     shared_flows,
     take,
+    with_owners,
 )
 from .faults import Tag
 from .mailbox import BACK, DOWN, UP, Endpoint, Instruction, Tally
 
 # ---- what an actor is given ------------------------------------------------------------------------------------------
 COORDINATOR = -1  # where the sums of several components meet
+TO_OWNERS, TO_ENDS = 1 << 20, (1 << 20) + 1  # which exchanges of a round they are, behind all that are counted
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,8 @@ class ActorEngine:
         self.links, self.coupled = _links(part, self.me), arcs_of(part.form).coupled
         every, edges = np.arange(part.form.n), part.form.edges
         self.shared = shared_flows(part, every)
+        self.owned = shared_flows(with_owners(part), every)  # under faults, where no row has two owners
+        self.seen = {j: [SharedRows(e.block, e.other, e.own) for e in each] for j, each in self.owned.items()}
         ends = {j: [(e.block, e.own) for e in shared_ends(part, every, j)] for j in self.links}
         self.ends = {j: [SharedRows(k, rows, rows) for k, rows in each] for j, each in ends.items()}
         self.edges = {j: [SharedRows(k, *[r % edges[k].count] * 2) for k, r in each] for j, each in ends.items()}
@@ -124,6 +128,38 @@ class ActorEngine:
         """The values that the other ends of all edges between two nodes have, from those of this end: rows per edge of
         each block; NaN where nothing came in this round."""
         return self._swapped(mine, self.edges, None)
+
+    def to_owners(self, mine: tuple[Array, ...]) -> tuple[Array, ...]:
+        """See `graphreg.methods.tolerance.Messages`."""
+        out, tag = tuple(each.copy() for each in mine), (self.at, TO_OWNERS)
+        for j, theirs in self._passed(tag, mine, self.seen).items():
+            for each in self.seen[j]:
+                lines_of(out)[each.block][each.other] += lines_of(theirs)[each.block][each.other]
+        return out
+
+    def to_ends(self, flows: tuple[Array, ...]) -> tuple[Array, ...]:
+        """See `graphreg.methods.tolerance.Messages`."""
+        out, tag = tuple(each.copy() for each in flows), (self.at, TO_ENDS)
+        for j, theirs in self._passed(tag, flows, self.owned).items():
+            for each in self.owned[j]:
+                lines_of(out)[each.block][each.other] = lines_of(theirs)[each.block][each.other]
+        return out
+
+    def _passed(
+        self, tag: Tag, mine: tuple[Array, ...], shared: dict[int, list[SharedRows]]
+    ) -> dict[int, tuple[Array, ...]]:
+        """What neighbours send at the lines that they share, with this tag: not all nodes have such rows."""
+        lines, out = lines_of(mine), dict[int, tuple[Array, ...]]()
+        for j, each in shared.items():
+            if len(payload := message_of(lines, each)):
+                self.endpoint.send(self._number(j), tag, payload, "method")
+        for j, each in shared.items():
+            if any(len(one.other) for one in each):
+                out[j] = tuple(np.full(x.shape, np.nan) for x in mine)
+                payload, fresh = self.endpoint.receive(self._number(j), tag, "method")
+                if payload is not None and fresh:
+                    take(payload, lines_of(out[j]), each)
+        return out
 
     def _swapped(
         self, values: tuple[Array, ...], shared: dict[int, list[SharedRows]], along: Array | None
@@ -270,7 +306,7 @@ class Actor:
 
     def _stepped(self, state: Any) -> Any:
         if self.endpoint.lossy and isinstance(self.method, ToleratesLostMessages):
-            return self.method.step_with_lost_messages(state, self.engine.swap)
+            return self.method.step_with_lost_messages(state, self.engine)
         return self.method.step(state)
 
     # ---- crashes -----------------------------------------------------------------------------------------------------

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ...base.messages import unknown_labels, warn
 from ...checks import Check, check_fields, checked, inside, instance, is_whole
 from ...errors import MethodError
-from ...form import Form
+from ...form import Form, SampleBlock
 from ...methods import AbstractIteration, ToleratesLostMessages
 from ...network import Arcs
 from ...running import AbstractEngine
+from ...terms import Matrix
 from ..parts import refuse_judges
 from .actor import split
 from .coordinator import ActorCoordinator
@@ -22,6 +23,23 @@ from .threads import RunSettings, Threads
 
 if TYPE_CHECKING:
     from .processes import Processes
+
+
+def refuse_rows(method: AbstractIteration, form: Form) -> None:
+    """Refuse the rows of which no message may be lost: see `graphreg.methods.splitting._lossy`, where one line of a row
+    sees one number of a node, and all steps of a row are one."""
+    for block in form.unlike_edges:
+        if isinstance(block, SampleBlock):
+            why = "is a loss of rows"
+        elif not isinstance(method, ToleratesLostMessages):
+            why = f"has rows that are no edges, and {method.name} tolerates no loss there"
+        elif not cast(Matrix, block.map).plain:
+            why = "has rows that mix numbers of a node, or whose numbers have steps of different lengths"
+        else:
+            continue
+        raise MethodError(
+            f"{block.name} {why}: its messages have to arrive, take resend=True without crashes, or leave faults out"
+        )
 
 
 PROCESSES = Check(
@@ -68,11 +86,8 @@ class Actors(AbstractEngine):
     @contextmanager
     def hosting(self, method: AbstractIteration, form: Form, arcs: Arcs, seed: int) -> Generator[ActorCoordinator]:
         """The actors of a run; gone at the end, however it ends. A Ctrl-C after the last round breaks nothing off."""
-        for block in form.unlike_edges if self.faults is not None and self.faults.lossy else ():
-            raise MethodError(
-                f"{block.name} has rows that are no edges, whose messages have to arrive so far: take resend=True, "
-                "without crashes, or leave faults out"
-            )
+        if self.faults is not None and self.faults.lossy:
+            refuse_rows(method, form)
         parts = split(form, arcs)
         settings = RunSettings(self._under_faults(method), seed, self._fault_plan(form, seed), float(self.timeout))
         hosts: Threads | Processes

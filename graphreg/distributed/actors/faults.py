@@ -62,9 +62,9 @@ class Faults:
         nodes that are up arrives within its exchange, and the ledger holds the copies and the acknowledgements (of one
         number each).
 
-    A method that tolerates loss (`graphreg.methods.tolerance.ToleratesLoss`) knows which messages have arrived in their
-    round; for others the last value that was received stands in for one that has not. Sums over all nodes are sent
-    again until they arrive, whatever ``resend`` says, and are refused where nodes may crash.
+    A method that tolerates loss (`graphreg.methods.tolerance.ToleratesLostMessages`) knows which messages have arrived
+    in their round; for others the last value that was received stands in for one that has not. Sums over all nodes are
+    sent again until they arrive, whatever ``resend`` says, and are refused where nodes may crash.
 
     Examples
     --------

@@ -20,5 +20,6 @@ from .part import part_of as part_of
 from .part import shared_ends as shared_ends
 from .part import shared_flows as shared_flows
 from .part import take as take
+from .part import with_owners as with_owners
 from .worker import Posts as Posts
 from .worker import Worker as Worker

@@ -1,7 +1,8 @@
 """The certificate by parts: each part bounds its own share from either side.
 
-P is a sum over parts, of their own nodes and of the edges whose tails these are. With the flows on the edges between
-parts as they are, which both ends know alike, the dual problem comes apart, too. With E_p the edges within part p,
+P is a sum over parts, of their own nodes and of the edges whose tails these are, or rows whose owners. With the flows
+on the edges between parts as they are, which all ends know alike, the dual problem comes apart, too. With E_p the edges
+within part p,
 
     P*  >=  sum_p min over w of ( sum_{i in p} h_i(w_i) + <g_i, w_i>  +  sum_{e in E_p} c_e phi_e((Kw)_e - center_e) )
             -  sum_{e between parts} c_e phi_e*(u_e / c_e) + <u_e, center_e>,
@@ -29,11 +30,13 @@ from ...certificate import (
 )
 from ...errors import MethodError
 from ...form import DualPoint, Form
+from ...network import LocalView
 from ...terms import Array, Space
 from ...terms.penalties import AbstractConstraint
 from .border import Border
 from .engine import PartEngine
 from .lower import JointBound, LowerBound
+from .part import lines_of, shared_flows, with_owners
 from .wire import digest, everyone
 
 SHRUNK = 1e-13  # by so much flows are shrunk: clipped ones may be rounded out of their domains
@@ -48,9 +51,11 @@ class PartBounds:
         self.own = np.flatnonzero(part.whole.own)
         place = np.full(form.n, -1)
         place[self.own] = np.arange(len(self.own))
-        self.inner = [part.whole.own[e.tail] & (e.ground | part.whole.own[e.head]) for e in form.edges]
-        self.counted = [part.whole.own[e.tail] for e in form.edges]
+        self.counted = [part.whole.own[e.map.owner] for e in form.edges]
+        self.inner = [mine & e.map.within(part.whole.own) for e, mine in zip(form.edges, self.counted, strict=True)]
         _refuse(form, self.inner)
+        self.engine, self.kept = engine, LocalView(form, engine, 0, part.whole).kept
+        self.shared = shared_flows(with_owners(part), owner)
         labels = [form.labels[i] for i in self.own.tolist()]
         space = Space({label: k for k, label in enumerate(labels)}, form.space.coordinates, form.space.penalised)
         samples = tuple(block.moved(place, len(labels)) for block in form.samples)
@@ -75,10 +80,12 @@ class PartBounds:
     def cheap_bound(self, w: Array, flows: tuple[Array, ...], prices: tuple[Array, ...] | None) -> JointBound:
         """The worth of parameters (n, d), known at neighbours, too, of flows and of prices."""
         form, clipped = self.part.form, list(flows)
-        for k, edge in enumerate(form.edges):
+        for k, (edge, (some, kept)) in enumerate(zip(form.edges, self.kept, strict=True)):
             if not follows(edge):  # of fewer numbers than coordinates: shrunk they would not be so any more
                 shrunk = 1.0 - SHRUNK if edge.penalty.composed() is None else 1.0
-                clipped[k] = shrunk * edge.clip(flows[k])
+                clipped[k] = np.zeros(flows[k].shape)
+                clipped[k][kept] = shrunk * some.clip(flows[k][kept])
+        self.engine.passed(lines_of(clipped), self.shared, lines_of(clipped))  # of rows the owners' are taken
         at, priced, gap, primal = self._at_nodes(w[self.own], clipped, prices)
         for k, edge in enumerate(form.edges):
             if follows(edge):
@@ -126,7 +133,9 @@ class PartBounds:
         """True where the other parts have the very flows that this one has on the edges between them."""
         digests = {k: list[int]() for k in range(self.wire.count)}
         for edge, inner, u in zip(self.part.form.edges, self.inner, flows, strict=True):
-            cut = np.flatnonzero(~inner & ~np.full(len(inner), edge.ground))
+            if edge.map.noun != "edge":  # of rows all have those of their owners
+                continue
+            cut = np.flatnonzero(~inner)
             far = np.where(self.part.whole.own[edge.tail[cut]], edge.head[cut], edge.tail[cut])
             for k in np.unique(self.owner[far]).tolist():
                 digests[k].append(digest(u[cut[self.owner[far] == k]].tobytes()))
@@ -164,7 +173,7 @@ class PartBounds:
 def _refuse(form: Form, inner: list[Array]) -> None:
     """Penalties on edges between parts whose flows say nothing by themselves."""
     for edge, inside in zip(form.edges, inner, strict=True):
-        if edge.ground or inside.all():
+        if edge.map.noun == "node" or inside.all():
             continue
         why = ""
         if isinstance(edge.penalty, AbstractConstraint):

@@ -6,17 +6,19 @@ where that is a whole number, and else a number made of it, which is the same ev
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import blake2b
+from itertools import groupby
+from typing import Any, cast
 
 import numpy as np
 
 from ...errors import DataError, MethodError
 from ...form import EdgeBlock, Form, SampleBlock
-from ...network import WholeGraph
-from ...terms import Array, Layout, Space
-from .part import Part
+from ...network import WholeGraph, arcs_of
+from ...terms import AbstractEdges, Array, Layout, Matrix, Space
+from .part import Part, part_of
 from .wire import Wire, digest, everyone
 
 OCTAVES = 64
@@ -25,9 +27,9 @@ OCTAVES = 64
 def local_part(form: Form, own: Collection[Hashable], wire: Wire) -> tuple[Part, Array]:
     """The part that the form of a site is, and the part of each of its nodes.
 
-    The site has the samples of its ``own`` nodes, and every edge that touches one; the other ends of these are nodes of
-    its form, without samples. Nodes are put in the order of their numbers, edges in that of their ends: so sums at a
-    node do not depend on where it is.
+    The site has the samples of its ``own`` nodes, and every edge and row that touches one; the other ends of these are
+    nodes of its form, without samples. Nodes are put in the order of their numbers, edges in that of their ends, and
+    rows in that of their owners and digests: so sums at a node do not depend on where it is.
     """
     _check(form, own)
     labels = list(form.labels)
@@ -43,26 +45,28 @@ def local_part(form: Form, own: Collection[Hashable], wire: Wire) -> tuple[Part,
     owner[~mine] = owners_of(numbers[mine], near, numbers[~mine], far, wire)
     place = np.empty(form.n, dtype=np.int64)
     place[order] = np.arange(form.n)
-    samples = tuple(_placed(block, place, wire) for block in form.samples)
-    edges = tuple(_sorted(edge, place) for edge in form.edges)
-    counted = sum(np.count_nonzero(mine[edge.tail]) * form.width(edge) for edge in edges)
+    edges = tuple(_sorted(edge, place, numbers, mine) for edge in _by_length(form))
+    counted = sum(np.count_nonzero(mine[edge.map.owner]) * form.width(edge) for edge in edges)
     n, entries = map(int, wire.total(np.array([mine.sum(), counted], dtype=float)))
     space = Space({label: k for k, label in enumerate(labels)}, form.space.coordinates, form.space.penalised)
-    local = Form(space, (), samples, edges)
-    whole = WholeGraph(n, n, numbers, mine, entries)
-    every = tuple((k, np.arange(len(edge.tail))) for k, edge in enumerate(edges))
-    part = Part(local, whole, tuple((k, np.arange(len(b.node))) for k, b in enumerate(samples)), every)
-    _check_alike(part, owner, wire)
-    return part, owner
+    known = Form(space, (), (), edges)
+    _check_alike(known, numbers, owner, wire)
+    part = part_of(known, arcs_of(known), mine)
+    ids = part.whole.ids
+    place[order[ids]] = np.arange(len(ids))
+    samples = tuple(_placed(block, place, len(ids), wire) for block in form.samples)
+    whole = WholeGraph(n, n, numbers[ids], mine[ids], entries)
+    every = tuple((k, np.arange(block.count)) for k, block in enumerate(samples))
+    return Part(replace(part.form, samples=samples), whole, every, part.edges), owner[ids]
 
 
 def _check(form: Form, own: Collection[Hashable]) -> None:
     if form.latent:
         raise MethodError("hierarchies and consensus have nodes of their own, which belong to no site")
-    for edge in form.unlike_edges:
+    for block in form.beside:
         raise MethodError(
-            f"{edge.name} has rows that are no edges, and bounds by sites speak of edges and nodes so far: solve it "
-            "with engine=gr.MPI(), which certifies what the processes send"
+            f"{block.name} is a loss of rows, and bounds by sites know losses of nodes and penalties of rows so far: "
+            "solve it with engine=gr.MPI(), which certifies what the processes send"
         )
     mine = np.array([label in own for label in form.labels], dtype=bool)
     missing = [label for label in own if label not in form.space.index]
@@ -72,17 +76,17 @@ def _check(form: Form, own: Collection[Hashable]) -> None:
         far = block.node[~mine[block.node]]
         if len(far):
             raise DataError(f"there are samples of the node {form.labels[far[0]]!r}, which is not the site's own")
-    for edge in form.edges:
-        near = np.any([mine[end] for end in edge.ends], axis=0)
-        if not near.all() and not edge.ground:
-            e = int(np.flatnonzero(~near)[0])
+    for edge in () if form.unlike_edges else form.between:  # rows are made of edges further away, too
+        far = edge.map.within(~mine)
+        if far.any():
+            e = int(np.argmax(far))
             ends = form.labels[edge.tail[e]], form.labels[edge.head[e]]
             raise DataError(f"the edge between {ends[0]!r} and {ends[1]!r} touches no node of the site's own")
 
 
-def _placed(block: SampleBlock, place: Array, wire: Wire) -> SampleBlock:
-    """The block with its nodes in their new places, multiplied as with the samples of all sites."""
-    return replace(block, map=block.map.moved(place, block.n).changed(given_layout=_layout(block, wire)))
+def _placed(block: SampleBlock, place: Array, n: int, wire: Wire) -> SampleBlock:
+    """The block with its nodes in their new places among n, multiplied as with the samples of all sites."""
+    return replace(block, map=block.map.moved(place, n).changed(given_layout=_layout(block, wire)))
 
 
 def _layout(block: SampleBlock, wire: Wire) -> Layout:
@@ -98,10 +102,20 @@ def _layout(block: SampleBlock, wire: Wire) -> Layout:
     return Layout.of(every.astype(int), int(wire.total(np.array([float(size)]))[0]))
 
 
-def _sorted(edge: EdgeBlock, place: Array) -> EdgeBlock:
+def _by_length(form: Form) -> Iterator[EdgeBlock]:
+    """The blocks, of rows of one term the shorter ones first: at a site they come as their groups do."""
+    for _, each in groupby(form.edges, lambda edge: edge.name):
+        yield from sorted(each, key=form.width)
+
+
+def _sorted(edge: EdgeBlock, place: Array, numbers: Array, mine: Array) -> EdgeBlock:
     """The block with its nodes in their new places, its edges from the first of their ends to the second and in the
-    order of these: penalties of edges between nodes are even."""
+    order of these: penalties of edges between nodes are even. What touches no node of a mask is left out."""
     moved = edge.moved(place, edge.n)
+    far = moved.map.within(~mine)
+    moved = moved.part(np.flatnonzero(~far)) if far.any() else moved
+    if edge.map.edges is None:
+        return moved.part(np.lexsort((digests(moved, numbers), moved.map.owner)))
     ends = np.sort(moved.ends, axis=0)
     order = np.lexsort(ends[::-1])
     part, ends = moved.part(order), ends[:, order]
@@ -109,22 +123,19 @@ def _sorted(edge: EdgeBlock, place: Array) -> EdgeBlock:
     return replace(part, map=part.edges.between(ends), center=turned)
 
 
-def _check_alike(part: Part, owner: Array, wire: Wire) -> None:
-    """Every two sites must have the same edges between them, with the same penalties, and all the same features."""
-    form, ids = part.form, part.whole.ids
+def _check_alike(form: Form, numbers: Array, owner: Array, wire: Wire) -> None:
+    """Every two sites must have the same edges and rows between them, with the same penalties, and all the same
+    features."""
     said = digest(repr(form.space.coordinates).encode())
-    counts, digests = [0] * wire.count, [b""] * wire.count
+    counts, contents = [0] * wire.count, [b""] * wire.count
     for edge in form.edges:
-        far = np.where(part.whole.own[edge.tail], owner[edge.head], owner[edge.tail])
         for k in range(wire.count):
-            some = np.flatnonzero(far == k) if k != wire.me and not edge.ground else np.zeros(0, dtype=int)
+            some = np.flatnonzero(~edge.map.within(owner != k) & (edge.map.noun != "node") & (k != wire.me))
             if len(some):
-                ends = np.stack([ids[edge.tail[some]], ids[edge.head[some]]])
                 counts[k] += len(some)
-                words = f"{edge.name} {edge.penalty!r} {edge.columns(form.d).tolist()}"
-                numbers = (ends, edge.weight[some], *(() if edge.center is None else (edge.center[some],)))
-                digests[k] += words.encode() + b"".join(each.tobytes() for each in numbers)
-    mine = [np.array([said, counts[k], digest(digests[k])]) for k in range(wire.count)]
+                words = f"{edge.name} {edge.penalty!r} {edge.map.columns(form.d).tolist()}"
+                contents[k] += words.encode() + digests(edge.part(some), numbers).tobytes()
+    mine = [np.array([said, counts[k], digest(contents[k])]) for k in range(wire.count)]
     for k, theirs in everyone(wire, dict(enumerate(mine))).items():
         if theirs[0] != said:
             raise DataError(
@@ -134,8 +145,36 @@ def _check_alike(part: Part, owner: Array, wire: Wire) -> None:
         if (theirs != mine[k]).any():
             raise DataError(
                 f"part {wire.me} and part {k} do not have the same edges between them ({counts[k]} and {theirs[1]}); "
-                "both sites must have every edge between their nodes, with one weight and one penalty"
+                "both sites must have every edge and row between their nodes, with one weight and one penalty; of rows "
+                "of order 2 or more all edges that these are made of, nodes and edges in one order"
             )
+
+
+MIX = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # of Steele, Lea and Flood's SplitMix, 2014
+
+
+def _mixed(x: Array) -> Array:
+    """Numbers of 64 bits, each as good as any other, of numbers of 64 bits."""
+    x = np.ascontiguousarray(x).view(np.uint64) + np.uint64(MIX[0])
+    x = (x ^ (x >> 30)) * np.uint64(MIX[1])
+    x = (x ^ (x >> 27)) * np.uint64(MIX[2])
+    return x ^ (x >> 31)
+
+
+def digests(block: EdgeBlock, numbers: Array) -> Array:
+    """Of each row a number that no other has, as far as anybody knows: made of its nodes, by their ``numbers``, its
+    owner, coefficients, weight and center, (m,)."""
+    K: Any = cast(AbstractEdges | Matrix, block.map).K
+    k = K.shape[0] // max(block.count, 1)
+    line, column = K.tocoo().coords
+    node, j = np.divmod(column, K.shape[1] // block.n)
+    place = _mixed(j.astype(np.int64) * k + line % max(k, 1))
+    each = np.append(np.uint64(0), np.cumsum(_mixed(_mixed(_mixed(numbers[node]) ^ place) ^ _mixed(K.data))))
+    begin = K.indptr[:: max(k, 1)]
+    out = _mixed(each[begin[1:]] - each[begin[:-1]])
+    for column in (numbers[block.map.owner], block.weight, *(() if block.center is None else block.center.T)):
+        out = _mixed(_mixed(out) ^ _mixed(column))
+    return out
 
 
 # ---- who has which node ----------------------------------------------------------------------------------------------

@@ -121,7 +121,7 @@ class LowerBound:
         outside = self.border.adjoint(cheap.flows, [np.zeros(u.shape) for u in cheap.flows], self.still).high
         if self.dual is not None and cheap.at is not None:
             return self.dual.near(inside, cheap.at, outside)[0]
-        w, repair = cheap.w[self.border.own], Repair(form, outside if any(map(len, self.still)) else None)
+        w, repair = cheap.w[self.border.own], Repair(form, outside if outside.any() else None)
         taken = tuple(e.gradients(w) if follows(e) else u for e, u in zip(form.edges, inside, strict=True))
         point = DualPoint(taken, cheap.prices)
         return repair(w, point) if repair.unbalance(point) > BALANCED * repair.throughput(point) else point
@@ -130,10 +130,10 @@ class LowerBound:
         self, cheap: JointBound, point: DualPoint, flows: list[Array], outside: Pair, ways: list[Array]
     ) -> Enclosed:
         """The minimum of the own problem, from below, where flows on the edges of some ``ways`` may move."""
-        if any(way.any() for way in ways):
-            pairs = zip(self.border.cuts, flows, ways, strict=True)
-            leave = [cut.sign[way, None] * u[cut.rows[way]] for cut, u, way in pairs]
-            form = replace(self.inside, edges=(*self.inside.edges, *self.border.to_the_ground(ways)))
+        if some := self._some(ways):
+            leave = [cut.sign[way, None] * flows[j][cut.rows[way]] for j, cut, way in some]
+            ground = [self.border.to_the_ground(cut, way) for _, cut, way in some]
+            form = replace(self.inside, edges=(*self.inside.edges, *ground))
             return Enclosure(form, outside=outside)(DualPoint((*point.flows, *leave), point.prices))
         self._enclosure = Enclosure(self.inside, self._enclosure, outside)
         if self.dual is not None and cheap.at is not None:
@@ -143,19 +143,22 @@ class LowerBound:
                 return found
         return self._enclosure(point)
 
+    def _some(self, ways: list[Array]) -> list[tuple[int, Cut, Array]]:
+        """The blocks that have ways, with their numbers."""
+        pairs = zip(self.border.cuts, ways, strict=True)
+        return [(j, cut, way) for j, (cut, way) in enumerate(pairs) if way.any()]
+
     def _moved(
         self, found: Enclosed, flows: list[Array], spread: list[Array], ways: list[Array]
     ) -> tuple[list[Array], list[Array]]:
         """The flows on edges to other parts as those have them whose ways these are, and how far they may be off."""
         here, around = [u.copy() for u in flows], [off.copy() for off in spread]
-        if any(way.any() for way in ways):
-            k, cuts = len(self.inside.edges), self.border.cuts
-            for j, (cut, way) in enumerate(zip(cuts, ways, strict=True)):
-                here[j][cut.rows[way]] = cut.sign[way, None] * found.dual_point.flows[k + j]
-                around[j][cut.rows[way]] = found.spread[k + j]
+        for k, (j, cut, way) in enumerate(self._some(ways), len(self.inside.edges)):
+            here[j][cut.rows[way]] = cut.sign[way, None] * found.dual_point.flows[k]
+            around[j][cut.rows[way]] = found.spread[k]
         theirs = self.border.received([np.hstack(both) for both in zip(here, around, strict=True)])
         for j, (cut, way) in enumerate(zip(self.border.cuts, ways, strict=True)):
-            rows, width = cut.rows[~way], here[j].shape[1]  # where neither end has a way both have the same
+            rows, width = cut.rows[~way & (cut.owner >= 0)], here[j].shape[1]  # without a way both have the same
             here[j][rows], around[j][rows] = theirs[j][rows, :width], theirs[j][rows, width:]
         return here, around
 
@@ -174,6 +177,6 @@ class LowerBound:
 
 def _in_rows(cut: Cut, way: Array) -> Array:
     """1 in the rows of an edge block that are ways, (m, 1)."""
-    out = np.zeros((len(cut.edge.tail), 1))
+    out = np.zeros((cut.edge.count, 1))
     out[cut.rows[way]] = 1.0
     return out

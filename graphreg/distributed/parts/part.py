@@ -160,6 +160,12 @@ def shared_flows(part: Part, owner: Array) -> dict[int, list[SharedRows]]:
     return out
 
 
+def with_owners(part: Part) -> Part:
+    """The part as it is where of a row's two ends one alone keeps its flow, too: the one that speaks for it."""
+    edges = (e if e.map.edges else replace(e, map=e.map.changed(owners=e.map.owner)) for e in part.form.edges)
+    return replace(part, form=replace(part.form, edges=tuple(edges)))
+
+
 def lines_of(flows: Sequence[Array]) -> tuple[Array, ...]:
     """Flows as arrays with a row per entry, of which `shared_flows` speaks: what is written there is written here."""
     return tuple(u.reshape(-1, 1) for u in flows)

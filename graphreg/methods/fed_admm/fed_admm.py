@@ -13,7 +13,7 @@ from ...form import Form
 from ...network import AVAILABILITY, LocalView, TakesAvailability
 from ...oracles import unbounded, without_gradient
 from ...running import AbstractIteration, Point, Start
-from ..tolerance import Swap, ToleratesLostMessages
+from ..tolerance import Messages, ToleratesLostMessages
 from ._averages import averaged
 from ._fed_steps import STEPS, StepOptions, StepSize
 from .fed_algorithm_1 import Algorithm1
@@ -168,9 +168,9 @@ class FedADMM(AbstractIteration, ToleratesLostMessages, TakesAvailability):
             )
         return self
 
-    def step_with_lost_messages(self, state: Any, swap: Swap) -> Any:
+    def step_with_lost_messages(self, state: Any, messages: Messages) -> Any:
         assert isinstance(self.algorithm, Algorithm1)  # or `for_lost_messages` refuses it
-        return self._averaged(state, self.algorithm.step_with_lost_messages(state, swap))
+        return self._averaged(state, self.algorithm.step_with_lost_messages(state, messages.swap))
 
     def point(self, state: State1[Any] | State2) -> Point:
         theta = state.theta if state.average is None else state.average.value()
