@@ -51,7 +51,7 @@ def entries(x: Array) -> Array:
 
 def below(x: Array) -> bool:
     """True where all numbers are finite, and not too large; no comparison holds of NaN."""
-    return bool((np.abs(x) < MOST).all())
+    return bool((x < MOST).all() and (x > -MOST).all())
 
 
 def upwards(x: Array, roundings: int) -> Array:

@@ -115,9 +115,13 @@ class Arcs:
     def pull(self, v: Array, value: Array, size: Array) -> None:
         """Add K'v (n d,), and not less than |K|'|v|."""
         columns = self.map.columns(self.shape[1])
-        u = v.reshape(-1, len(columns))
+        u, pulled = v.reshape(-1, len(columns)), np.zeros(self.shape)
         self.map.add_adjoint(u, value.reshape(self.shape))
-        size.reshape(self.shape)[:, columns] += (self._ones @ magnitudes(u)) * MORE
+        if self.map.ground:  # K = |K|
+            self.map.add_adjoint(magnitudes(u), pulled)
+        else:
+            pulled[:, columns] = self._ones @ magnitudes(u)
+        size += pulled.ravel() * MORE
 
     def predicting(self, w: Array) -> Near:
         """Kw - t of some rows, and how far that is off: a difference is rounded once, and so is what a t that is not 0

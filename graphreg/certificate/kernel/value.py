@@ -45,7 +45,6 @@ def lower_bound(system: System, box: Balanced, plain: bool = False) -> LowerBoun
 
     Where ``plain``, roundings and low parts are paid for instead of avoided.
     """
-    around = (box.spread + np.abs(box.low)) * (1.0 + 2 * EPS) if plain else box.spread
     lost, outside, why = box.lost.copy(), np.zeros(system.size, dtype=bool), [box.why] if box.why else []
     found, inner = list[tuple[Array, Pair]](), True
     for one in system.summands:
@@ -53,7 +52,8 @@ def lower_bound(system: System, box: Balanced, plain: bool = False) -> LowerBoun
         need(s.min(initial=1.0) >= 1.0 / RANGE, f"a scale of {one.name} is out of range")
         need(s.max(initial=1.0) <= RANGE, f"a scale of {one.name} is out of range")
         for some in one.some():
-            high, low, off = (one.taken(x)[some] for x in (box.high, box.low, around))
+            high, low, off = (one.taken(x)[some] for x in (box.high, box.low, box.spread))
+            off = (off + np.abs(low)) * (1.0 + 2 * EPS) if plain else off
             b, spread = _scaled(high, low, off, s[some, None], plain)
             inner = inner and one.inner(b, spread, some)
             value = one.bound(b, spread, some)
