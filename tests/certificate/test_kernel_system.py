@@ -62,14 +62,14 @@ def some(system, seed, decades=4):
 def test_columns_are_those_of_the_form(name):
     form, system, found = made(name)
     assert system.shape == (form.n * form.d, len(found))
-    rows = system.rows(np.arange(system.size))
+    rows = system.kind.rows(np.arange(system.size))
     for k, column in enumerate(found):
         row = rows[[k]]
         assert {i: number(x) for i, x in zip(row.indices.tolist(), row.data.tolist(), strict=True)} == {
             i: x for i, x in column.items() if x
         }
     few = np.flatnonzero(np.random.default_rng(0).random(system.size) < 0.4)
-    np.testing.assert_array_equal(system.rows(few).toarray(), rows.toarray()[few])
+    np.testing.assert_array_equal(system.kind.rows(few).toarray(), rows.toarray()[few])
     np.testing.assert_array_equal(system.kind.B.toarray(), rows.toarray().T)
 
 
@@ -647,4 +647,4 @@ def test_functions_as_they_are_written():
         assert [each.name for each in summands_of(form)] == [each.name for each in system.written]
     system = made("squares along a path")[1]
     assert [one.columns for one in system.summands] == [slice(0, 24), slice(24, 33)]
-    assert isinstance(system.rows(np.zeros(0, dtype=int)), sp.csr_array)
+    assert isinstance(system.kind.rows(np.zeros(0, dtype=int)), sp.csr_array)

@@ -26,7 +26,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...terms import Array
-from .arithmetic import EPS, LEAST, below, entries, in_range, need, upwards
+from .arithmetic import EPS, LEAST, RANGE, below, in_range, magnitudes, need, upwards
 from .system import System
 
 BITS = 1074  # every float is an integer over 2^BITS
@@ -45,10 +45,10 @@ class Answers:
         self.R, self.kind = R, system.kind
         self.moves = np.diff(R.indptr) > 0
         some = np.flatnonzero(self.moves)
-        across, within = sp.csr_array(system.rows(some).T), sp.csr_array(R[some])
+        across, within = sp.csr_array(system.kind.rows(some).T), sp.csr_array(R[some])
         count = np.bincount(within.indices, minlength=N) + 4.0
         off = abs(sp.eye_array(N, format="csr") - across @ within) * (1.0 + 4 * EPS)
-        across.data = entries(across.data)
+        across.data = magnitudes(across.data, 1.0 / RANGE)
         size = across @ abs(within)
         size.data *= count[size.indices]
         self.E = sp.csr_array(off + size * (2 * EPS))

@@ -49,8 +49,7 @@ def lower_bound(system: System, box: Balanced, plain: bool = False) -> LowerBoun
     found, inner = list[tuple[Array, Pair]](), True
     for one in system.summands:
         s, component, bad = one.scale, system.form.component[one.node], np.zeros(one.shape[0], dtype=bool)
-        need(s.min(initial=1.0) >= 1.0 / RANGE, f"a scale of {one.name} is out of range")
-        need(s.max(initial=1.0) <= RANGE, f"a scale of {one.name} is out of range")
+        need(((s >= 1.0 / RANGE) & (s <= RANGE)).all(), f"a scale of {one.name} is out of range")
         for some in one.some():
             high, low, off = (one.taken(x)[some] for x in (box.high, box.low, box.spread))
             off = (off + np.abs(low)) * (1.0 + 2 * EPS) if plain else off

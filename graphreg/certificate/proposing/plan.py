@@ -93,7 +93,7 @@ class JointPlan:
     """What takes up imbalances where all variables do together, by least squares."""
 
     def __init__(self, system: System, weight: Array) -> None:
-        root, self._B = np.sqrt(weight), sp.csr_array(system.rows(np.arange(system.size)))
+        root, self._B = np.sqrt(weight), sp.csr_array(system.kind.rows(np.arange(system.size)))
         self._B.data *= np.repeat(root, np.diff(self._B.indptr))
         found = equilibrated(heavy(_products(self._B), lambda: self._B.T @ self._B))
         if found is None:
@@ -211,7 +211,7 @@ class Planner:
         that has."""
         arcs, d = self.arcs, self.system.form.d
         served = np.zeros(arcs.ground + 1, dtype=bool)
-        served[self.system.rows(free).indices] = True
+        served[self.system.kind.rows(free).indices] = True
         at = served[:-1].reshape(-1, d)
         at[np.bincount(self.nodes(free), minlength=len(at)) < at.sum(axis=1)] = False
         served[arcs.ground] = True
@@ -278,7 +278,7 @@ class Totals:
         self.root = np.zeros(self.count, dtype=int)
         top = np.flatnonzero((self.of >= 0) & (tree.arc < 0))
         self.root[self.of[top]] = top
-        self.B = B = planner.system.rows(self.free)
+        self.B = B = planner.system.kind.rows(self.free)
         at = self.of[B.indices]
         row = np.repeat(np.arange(len(self.free)), np.diff(B.indptr))
         kept = at >= 0
