@@ -31,7 +31,7 @@ from kernel_cases import (
 import graphreg as gr
 from graphreg.certificate.kernel import system as system_module
 from graphreg.certificate.kernel.arithmetic import Pair, RefusedError
-from graphreg.certificate.kernel.system import Arcs, Columns, Design, Flows, System, summands_of
+from graphreg.certificate.kernel.system import Arcs, Columns, Design, Flows, System, _csr, _predicted, summands_of
 from graphreg.form import DualPoint
 from graphreg.terms import alike
 
@@ -626,6 +626,34 @@ def test_rows_of_systems_that_are_alike_are_looked_at():
         vars(joined)["component"] = parts.component  # of a form that is told otherwise
         with pytest.raises(RefusedError, match="components"):
             System(joined)
+
+
+def test_uneven_rows_of_any_entries_are_known_up_to_their_errors():
+    """Of one entry and of many, with numbers and targets that lie far apart."""
+    counts = np.array([1, 2, 3, 4, 5, 6, 9])
+    starts, M = np.append(0, np.cumsum(counts)), len(counts)
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        at = np.concatenate([rng.permutation(9)[:k] for k in counts])
+        A = sp.csr_array((wide(rng, len(at), 24), at, starts), shape=(M, 9))
+        w, high = wide(rng, 9, 24), wide(rng, M, 36)
+        t = high, 2.0**-54 * high * rng.uniform(-1, 1, M), np.zeros(M)
+        z, around = _predicted(A, w, t)
+        for r in range(M):
+            entries = zip(A[[r]].indices.tolist(), numbers(A[[r]].data), strict=True)
+            true = sum(x * number(w[j]) for j, x in entries) - number(t[0][r]) - number(t[1][r])
+            assert abs(true - number(z[r])) <= number(around[r])
+            assert around[r] <= 1e-15 * abs(z[r]) + 1e-30 * (abs(A) @ np.abs(w) + np.abs(high))[r]
+
+
+def test_places_beyond_32_bits_are_kept():
+    size = 1 << 33
+    place = np.array([[5, size - 1], [(1 << 31) + 5, 1 << 31]])
+    A = _csr([place], [np.array([2.0, 3.0])], size)
+    assert A.shape == (2, size)
+    np.testing.assert_array_equal(A.indices.reshape(2, 2), place)
+    np.testing.assert_array_equal(A.data, [2.0, 3.0, 2.0, 3.0])
+    assert _csr([place % 100], [np.ones(2)], 100).indices.dtype == np.int32
 
 
 def test_rows_without_entries_are_nothing():

@@ -139,7 +139,6 @@ def _exactly(value: Pair, given: Triple, targets: Triple) -> Pair:
     size = np.abs(crossed[0]) + np.abs(crossed[1])
     lost = 2 * EPS * size + np.abs(low * t_low) + off * (np.abs(t_high) + np.abs(t_low))
     lost = lost + (np.abs(high) + np.abs(low) + off) * t_off
-    some = (t_high != 0.0) | (t_low != 0.0) | (t_off != 0.0)
-    lost = lost * MORE + 4 * DUST * (((high != 0.0) | (low != 0.0) | (off != 0.0)) & some)
+    lost = lost * MORE + 4 * DUST * ((high != 0.0) | (low != 0.0) | (off != 0.0))
     parts = [-x for each in (p, e, crossed[0] + crossed[1]) for x in each.T]
     return total([value.high, *parts], [value.error, lost.sum(axis=1)])
