@@ -616,6 +616,8 @@ def test_rows_of_systems_that_are_alike_are_looked_at():
     K = np.arange(24.0).reshape(2, 12)
     first = System(with_rows(form, rows_of(K, gr.L1(), form)))
     assert System(with_rows(form, rows_of(K, gr.L2(), form)), first).kind is first.kind
+    nothing = rows_of(np.zeros((0, 12)), gr.L1(), form)
+    assert System(with_rows(form, rows_of(K, gr.L2(), form), nothing), first).kind is first.kind
     for other in (K + 1.0, np.roll(K, 1, axis=1), K[:1], np.where(K == 5.0, 0.0, K)):
         with pytest.raises(RefusedError, match="like"):
             System(with_rows(form, rows_of(other, gr.L1(), form)), first)
