@@ -360,10 +360,11 @@ def test_squares_are_known():
 
 def test_squares_of_several_numbers_are_refused():
     form = gr.Problem(gr.SquaredLoss(regression(2)) + 0.1 * gr.TotalVariation(LINE, gr.L1())).form
-    system = System(with_rows(form, rows_of(np.ones((1, 8)), gr.SquaredL2(), form)))
-    system.summands[-1].square = 1.0
-    with pytest.raises(RefusedError, match="several"):
-        Curvature(system, np.ones((4, 2)))
+    for rows in (np.ones((1, 8)), np.tri(2, 8)):
+        system = System(with_rows(form, rows_of(rows, gr.SquaredL2(), form)))
+        system.summands[-1].square = 1.0
+        with pytest.raises(RefusedError, match="several"):
+            Curvature(system, np.ones((4, 2)))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -514,6 +515,11 @@ def test_inverses_are_taken_in_any_form():
     np.testing.assert_array_equal(
         Curvature(system, inverse).least, Curvature(system, inverse[:, :, None] * np.eye(3)).least
     )
-    for wrong in (inverse[1:], inverse[:, :2], Packed(triangles(np.ones((5, 2, 2))).ravel(), 2)):
+    for wrong in (
+        inverse[1:],
+        inverse[:, :2],
+        np.ones((len(inverse), 3, 2)),
+        Packed(triangles(np.ones((5, 2, 2))).ravel(), 2),
+    ):
         with pytest.raises(RefusedError, match="inverses"):
             Curvature(system, wrong)
