@@ -503,6 +503,17 @@ def test_inverses_that_are_far_off_prove_nothing():
             assert proved(bad * H, np.array([np.eye(2)] * 5), np.ones(5)).least.max() == 0.0
 
 
+def test_squares_that_underflow_are_paid_for():
+    """At one of two coordinates, whose prices are to be 0: the squares of what is left are 0 as floats."""
+    form = gr.Problem(gr.MeanLoss(gr.NodeData.from_arrays(None, np.zeros((1, 2)), [0]))).form
+    system = System(form)
+    for tiny in (1e-170, 1e-200, 1e-290):
+        w = np.array([[tiny, 0.0]])
+        v = system.prices[0].scale[0] * w.ravel()
+        _, near = absorbed(system, Curvature(system, np.ones((1, 2))), v, w)
+        assert near.spread[0] >= v[0]
+
+
 def test_inverses_are_taken_in_any_form():
     form = CASES["plain"](np.random.default_rng(10))
     system = System(form)
