@@ -514,6 +514,20 @@ def test_squares_that_underflow_are_paid_for():
         assert near.spread[0] >= v[0]
 
 
+def test_gradients_that_underflow_are_paid_for():
+    """Predictors are their targets as floats, and not as numbers; their tiny scales make nothing of that."""
+    X, w = 1e-69 * np.array([[0.3], [0.7], [0.9]]), np.array([[77 * 5e-324 / 1e-69]])
+    form = gr.Problem(gr.SquaredLoss(gr.NodeData.from_arrays(X, np.ones(3), np.zeros(3, dtype=int)))).form
+    (block,) = form.samples
+    form = replace(form, samples=(alike(block, y=(X @ w).ravel(), base_scale=np.full(3, 1e-68)),))
+    system, s, x, t = System(form), Fraction(1e-68), numbers(X), numbers(X @ w)
+    curvature = Curvature(system, 1.0 / (1e-68 * (X * X).sum(axis=0, keepdims=True)))
+    _, near = absorbed(system, curvature, np.zeros(3), w)
+    best = sum(a * b for a, b in zip(x, t, strict=True)) / sum(a * a for a in x)
+    for a, b, off in zip(x, t, near.spread, strict=True):
+        assert 0 < abs(s * (a * best - b)) <= number(off)
+
+
 def test_inverses_are_taken_in_any_form():
     form = CASES["plain"](np.random.default_rng(10))
     system = System(form)
