@@ -38,8 +38,8 @@ class Arcs:
     @staticmethod
     def of(system: System) -> Arcs:
         n, d = system.form.shape
-        each, flows = [(np.zeros(0, dtype=np.int64),) * 3], [one for one in system.flows if one.size]
-        flows = [one for one in flows if one.K is not None or one.mix is None]
+        each = [(np.zeros(0, dtype=np.int64),) * 3]
+        flows = [one for one in system.flows if one.size and (one.K is not None or one.mix is None)]
         whole = d > 1 and all(one.K is None and np.array_equal(one.at, np.arange(d)) for one in flows)
         for one in flows:
             if one.K is not None:
@@ -141,7 +141,8 @@ def forest(arcs: Arcs, room: Array, largest: Array, held: Array) -> Forest:
     wide: Array = movable & (room > NARROW * need)
     if arcs.copies > 1:
         by_edge = movable.reshape(-1, arcs.d), wide.reshape(-1, arcs.d)
-        nodes = _of_nodes(arcs)
+        d, (tail, head) = arcs.d, arcs.ends
+        nodes = Arcs(arcs.variable[::d], (tail // d, head // d), arcs.ground // d, 1)  # the edges themselves
         least: Array = np.asarray(by_edge[1].all(axis=1))
         most: Array = np.asarray(by_edge[0].any(axis=1))
         if all((each == each[:, :1]).all() for each in by_edge):  # all coordinates alike: one forest serves them all
@@ -167,12 +168,6 @@ def grown(arcs: Arcs, chosen: Array, length: Array | None, group: Array, movable
     parent, arc = _trees(arcs, chosen, length, group)
     count, grounded = int(group.max()) + 1, int(group[arcs.ground])
     return Forest(group, count, grounded, parent, arc, movable, _jumps(parent), 1)
-
-
-def _of_nodes(arcs: Arcs) -> Arcs:
-    """The edges themselves, where each has an arc for every coordinate."""
-    d = arcs.d
-    return Arcs(arcs.variable[::d], (arcs.ends[0] // d, arcs.ends[1] // d), arcs.ground // d, 1)
 
 
 def _expanded(nodes: Forest, arcs: Arcs, movable: Array) -> Forest:
