@@ -68,8 +68,9 @@ def product(A: Any, x: Array, transposed: bool = False) -> Array:
     of some hundred rows takes, and makes a matrix of A' each time."""
     shape = A.shape[::-1] if transposed else A.shape
     out = np.zeros((shape[0], *x.shape[1:]))
-    loop = getattr(_sparsetools, f"{'csc' if transposed else 'csr'}_matvec{'s' * (x.ndim - 1)}")
-    loop(*shape, *x.shape[1:], A.indptr, A.indices, A.data, x.ravel(), out.ravel())
+    many = () if x.size == len(x) else x.shape[1:]  # one column is a vector, which takes less
+    loop = getattr(_sparsetools, f"{'csc' if transposed else 'csr'}_matvec{'s' * len(many)}")
+    loop(*shape, *many, A.indptr, A.indices, A.data, x.ravel(), out.ravel())
     return out
 
 

@@ -360,10 +360,11 @@ def test_squares_are_known():
 
 def test_squares_of_several_numbers_are_refused():
     form = gr.Problem(gr.SquaredLoss(regression(2)) + 0.1 * gr.TotalVariation(LINE, gr.L1())).form
-    system = System(with_rows(form, rows_of(np.ones((1, 8)), gr.SquaredL2(), form)))
-    system.summands[-1].square = 1.0
-    with pytest.raises(RefusedError, match="several"):
-        Curvature(system, np.ones((4, 2)))
+    for rows in (np.ones((1, 8)), np.tri(2, 8)):
+        system = System(with_rows(form, rows_of(rows, gr.SquaredL2(), form)))
+        system.summands[-1].square = 1.0
+        with pytest.raises(RefusedError, match="several"):
+            Curvature(system, np.ones((4, 2)))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -502,6 +503,31 @@ def test_inverses_that_are_far_off_prove_nothing():
             assert proved(bad * H, np.array([np.eye(2)] * 5), np.ones(5)).least.max() == 0.0
 
 
+def test_squares_that_underflow_are_paid_for():
+    """At one of two coordinates, whose prices are to be 0: the squares of what is left are 0 as floats."""
+    form = gr.Problem(gr.MeanLoss(gr.NodeData.from_arrays(None, np.zeros((1, 2)), [0]))).form
+    system = System(form)
+    for tiny in (1e-170, 1e-200, 1e-290):
+        w = np.array([[tiny, 0.0]])
+        v = system.prices[0].scale[0] * w.ravel()
+        _, near = absorbed(system, Curvature(system, np.ones((1, 2))), v, w)
+        assert near.spread[0] >= v[0]
+
+
+def test_gradients_that_underflow_are_paid_for():
+    """Predictors are their targets as floats, and not as numbers; their tiny scales make nothing of that."""
+    X, w = 1e-69 * np.array([[0.3], [0.7], [0.9]]), np.array([[77 * 5e-324 / 1e-69]])
+    form = gr.Problem(gr.SquaredLoss(gr.NodeData.from_arrays(X, np.ones(3), np.zeros(3, dtype=int)))).form
+    (block,) = form.samples
+    form = replace(form, samples=(alike(block, y=(X @ w).ravel(), base_scale=np.full(3, 1e-68)),))
+    system, s, x, t = System(form), Fraction(1e-68), numbers(X), numbers(X @ w)
+    curvature = Curvature(system, 1.0 / (1e-68 * (X * X).sum(axis=0, keepdims=True)))
+    _, near = absorbed(system, curvature, np.zeros(3), w)
+    best = sum(a * b for a, b in zip(x, t, strict=True)) / sum(a * a for a in x)
+    for a, b, off in zip(x, t, near.spread, strict=True):
+        assert 0 < abs(s * (a * best - b)) <= number(off)
+
+
 def test_inverses_are_taken_in_any_form():
     form = CASES["plain"](np.random.default_rng(10))
     system = System(form)
@@ -514,6 +540,11 @@ def test_inverses_are_taken_in_any_form():
     np.testing.assert_array_equal(
         Curvature(system, inverse).least, Curvature(system, inverse[:, :, None] * np.eye(3)).least
     )
-    for wrong in (inverse[1:], inverse[:, :2], Packed(triangles(np.ones((5, 2, 2))).ravel(), 2)):
+    for wrong in (
+        inverse[1:],
+        inverse[:, :2],
+        np.ones((len(inverse), 3, 2)),
+        Packed(triangles(np.ones((5, 2, 2))).ravel(), 2),
+    ):
         with pytest.raises(RefusedError, match="inverses"):
             Curvature(system, wrong)

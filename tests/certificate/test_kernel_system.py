@@ -31,7 +31,7 @@ from kernel_cases import (
 import graphreg as gr
 from graphreg.certificate.kernel import system as system_module
 from graphreg.certificate.kernel.arithmetic import Pair, RefusedError
-from graphreg.certificate.kernel.system import Arcs, Columns, Design, Flows, System, summands_of
+from graphreg.certificate.kernel.system import Arcs, Columns, Design, Flows, System, _csr, _predicted, summands_of
 from graphreg.form import DualPoint
 from graphreg.terms import alike
 
@@ -62,14 +62,14 @@ def some(system, seed, decades=4):
 def test_columns_are_those_of_the_form(name):
     form, system, found = made(name)
     assert system.shape == (form.n * form.d, len(found))
-    rows = system.rows(np.arange(system.size))
+    rows = system.kind.rows(np.arange(system.size))
     for k, column in enumerate(found):
         row = rows[[k]]
         assert {i: number(x) for i, x in zip(row.indices.tolist(), row.data.tolist(), strict=True)} == {
             i: x for i, x in column.items() if x
         }
     few = np.flatnonzero(np.random.default_rng(0).random(system.size) < 0.4)
-    np.testing.assert_array_equal(system.rows(few).toarray(), rows.toarray()[few])
+    np.testing.assert_array_equal(system.kind.rows(few).toarray(), rows.toarray()[few])
     np.testing.assert_array_equal(system.kind.B.toarray(), rows.toarray().T)
 
 
@@ -616,6 +616,8 @@ def test_rows_of_systems_that_are_alike_are_looked_at():
     K = np.arange(24.0).reshape(2, 12)
     first = System(with_rows(form, rows_of(K, gr.L1(), form)))
     assert System(with_rows(form, rows_of(K, gr.L2(), form)), first).kind is first.kind
+    nothing = rows_of(np.zeros((0, 12)), gr.L1(), form)
+    assert System(with_rows(form, rows_of(K, gr.L2(), form), nothing), first).kind is first.kind
     for other in (K + 1.0, np.roll(K, 1, axis=1), K[:1], np.where(K == 5.0, 0.0, K)):
         with pytest.raises(RefusedError, match="like"):
             System(with_rows(form, rows_of(other, gr.L1(), form)), first)
@@ -626,6 +628,34 @@ def test_rows_of_systems_that_are_alike_are_looked_at():
         vars(joined)["component"] = parts.component  # of a form that is told otherwise
         with pytest.raises(RefusedError, match="components"):
             System(joined)
+
+
+def test_uneven_rows_of_any_entries_are_known_up_to_their_errors():
+    """Of one entry and of many, with numbers and targets that lie far apart."""
+    counts = np.array([1, 2, 3, 4, 5, 6, 9])
+    starts, M = np.append(0, np.cumsum(counts)), len(counts)
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        at = np.concatenate([rng.permutation(9)[:k] for k in counts])
+        A = sp.csr_array((wide(rng, len(at), 24), at, starts), shape=(M, 9))
+        w, high = wide(rng, 9, 24), wide(rng, M, 36)
+        t = high, 2.0**-54 * high * rng.uniform(-1, 1, M), np.zeros(M)
+        z, around = _predicted(A, w, t)
+        for r in range(M):
+            entries = zip(A[[r]].indices.tolist(), numbers(A[[r]].data), strict=True)
+            true = sum(x * number(w[j]) for j, x in entries) - number(t[0][r]) - number(t[1][r])
+            assert abs(true - number(z[r])) <= number(around[r])
+            assert around[r] <= 1e-15 * abs(z[r]) + 1e-30 * (abs(A) @ np.abs(w) + np.abs(high))[r]
+
+
+def test_places_beyond_32_bits_are_kept():
+    size = 1 << 33
+    place = np.array([[5, size - 1], [(1 << 31) + 5, 1 << 31]])
+    A = _csr([place], [np.array([2.0, 3.0])], size)
+    assert A.shape == (2, size)
+    np.testing.assert_array_equal(A.indices.reshape(2, 2), place)
+    np.testing.assert_array_equal(A.data, [2.0, 3.0, 2.0, 3.0])
+    assert _csr([place % 100], [np.ones(2)], 100).indices.dtype == np.int32
 
 
 def test_rows_without_entries_are_nothing():
@@ -647,4 +677,4 @@ def test_functions_as_they_are_written():
         assert [each.name for each in summands_of(form)] == [each.name for each in system.written]
     system = made("squares along a path")[1]
     assert [one.columns for one in system.summands] == [slice(0, 24), slice(24, 33)]
-    assert isinstance(system.rows(np.zeros(0, dtype=int)), sp.csr_array)
+    assert isinstance(system.kind.rows(np.zeros(0, dtype=int)), sp.csr_array)

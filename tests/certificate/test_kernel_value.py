@@ -206,8 +206,11 @@ def test_what_underflows_when_it_is_divided_is_beyond_the_end():
 def test_prices_over_their_scales_lie_within_what_they_may_be_off(plain):
     """Where a float is said to be exact it is."""
     rng = np.random.default_rng(7)
-    high = np.concatenate([rng.standard_normal(40), 5e-324 * rng.integers(1, 99, 60), 1e-283 * rng.random(20), [0.0]])
-    s = np.concatenate([rng.uniform(0.1, 3.0, 60), rng.choice([3.0, 7.0, 0.1, 1e-70, 1e70], 61)])
+    far = [1e-255 * rng.random(20), 1e-279 * (1.0 + rng.random(20))]  # whose quotients underflow
+    high = np.concatenate(
+        [rng.standard_normal(40), 5e-324 * rng.integers(1, 99, 60), 1e-283 * rng.random(20), [0.0], *far]
+    )
+    s = np.concatenate([rng.uniform(0.1, 3.0, 60), rng.choice([3.0, 7.0, 0.1, 1e-70, 1e70], 61), np.full(40, 1e70)])
     s[:10] = 1.0
     for low, off in ((0.0, 0.0), (2.0**-54, 0.0), (0.0, 1e-9), (2.0**-54, 2.0**-60)):
         low_part = 0.0 * high if plain else low * high
@@ -337,6 +340,14 @@ def test_what_leaves_its_domain_loses_its_component_and_is_named():
     both = lower_bound(system, replace(lost, high=far))
     assert both.lower.tolist() == [-np.inf, -np.inf]
     assert both.why == "not balanced; a price of QuantileLoss leaves its domain at node 'b'"
+
+
+def test_three_functions_are_named_of_those_that_leave_their_domains():
+    form = blank(1)
+    system = System(with_rows(form, *(rows_of(np.eye(1), gr.L1(), form) for _ in range(5))))
+    for some in range(6):
+        v = np.where(np.arange(5) < some, 2.0, 0.0)
+        assert lower_bound(system, box(form, v)).why.count("leaves its domain") == min(some, 3)
 
 
 def test_variables_of_a_function_leave_their_domain_together():

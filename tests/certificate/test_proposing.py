@@ -56,9 +56,12 @@ def test_subtree_sums(graph):
     np.testing.assert_array_equal(tree.gather(values), subtree_sums(tree, values))
 
 
-def test_trees_span_their_groups_and_parents_lie_across_arcs():
+@pytest.mark.parametrize("features", [None, ["x1", "x0"]])
+def test_trees_span_their_groups_and_parents_lie_across_arcs(features):
     graph = nx.disjoint_union(nx.gnm_random_graph(20, 40, seed=2), nx.path_graph(5))
-    arcs, tree = grown(graph, gr.L2())
+    arcs, tree = grown(graph, gr.L2(), features=features)
+    assert arcs.starts(np.arange(len(arcs.tail)), arcs.tail).all()
+    assert not arcs.starts(np.arange(len(arcs.tail)), arcs.head).any()
     roots = tree.parent == np.arange(len(tree.parent))
     assert roots.sum() == 2 * nx.number_connected_components(graph)
     for vertex in np.flatnonzero(~roots):

@@ -251,7 +251,7 @@ def _forest(tail: Array, head: Array, room: Array, member: Array) -> Forest:
     finite = room[np.isfinite(room)]
     length = 1.0 + np.minimum(1e6, (np.median(finite) if len(finite) else 1.0) / np.maximum(room, 1e-300))
     ends, every = (tail.astype(np.int64), head.astype(np.int64)), np.arange(len(room))  # whose pairs are numbered
-    return grown(Arcs(every, False, *ends, len(member) - 1, 1), every, length, member, every >= 0)
+    return grown(Arcs(every, ends, len(member) - 1, 1), every, length, member, every >= 0)
 
 
 def _gathered(tree: Forest, values: Array) -> Array:

@@ -44,14 +44,9 @@ def in_range(x: Array) -> bool:
     return bool(((size <= RANGE) & ((size >= 1.0 / RANGE) | (size == 0.0))).all())
 
 
-def entries(x: Array) -> Array:
-    """Not less than |x|; where that is not 0, large enough that no product with `magnitudes` underflows."""
-    return np.where(x == 0.0, 0.0, np.maximum(np.abs(x), 1.0 / RANGE))
-
-
 def below(x: Array) -> bool:
     """True where all numbers are finite, and not too large; no comparison holds of NaN."""
-    return bool((np.abs(x) < MOST).all())
+    return bool((x < MOST).all() and (x > -MOST).all())
 
 
 def upwards(x: Array, roundings: int) -> Array:
@@ -73,10 +68,11 @@ class Pair:
         return np.where((value == 0.0) & (self.error == 0.0), 0.0, (value + self.error) * MORE + DUST)
 
 
-def magnitudes(x: Array) -> Array:
-    """Not less than |x|; where that is not 0, large enough that no product with an entry in range underflows."""
+def magnitudes(x: Array, least: float = SMALL) -> Array:
+    """Not less than |x|, nor than ``least`` where it is not 0: no product with an entry in range underflows, and those
+    with entries of which 1/RANGE is the least do not either."""
     size = np.abs(x)
-    size[(size < SMALL) & (size > 0.0)] = SMALL
+    size[(size < least) & (size > 0.0)] = least
     return size
 
 

@@ -26,7 +26,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...terms import Array
-from .arithmetic import EPS, LEAST, below, entries, in_range, need, upwards
+from .arithmetic import EPS, LEAST, RANGE, below, in_range, magnitudes, need, upwards
 from .system import System
 
 BITS = 1074  # every float is an integer over 2^BITS
@@ -45,14 +45,15 @@ class Answers:
         self.R, self.kind = R, system.kind
         self.moves = np.diff(R.indptr) > 0
         some = np.flatnonzero(self.moves)
-        across, within = sp.csr_array(system.rows(some).T), sp.csr_array(R[some])
+        across, within = sp.csr_array(system.kind.rows(some).T), sp.csr_array(R[some])
         count = np.bincount(within.indices, minlength=N) + 4.0
         off = abs(sp.eye_array(N, format="csr") - across @ within) * (1.0 + 4 * EPS)
-        across.data = entries(across.data)
-        size = (across @ abs(within)) @ sp.diags_array(count)
+        across.data = magnitudes(across.data, 1.0 / RANGE)
+        size = across @ abs(within)
+        size.data *= count[size.indices]
         self.E = sp.csr_array(off + size * (2 * EPS))
-        self.reach = sp.csr_array(abs(R))
-        self.width = max(int(np.diff(M.indptr).max(initial=0)) for M in (self.E, self.R))
+        self.reach = sp.csr_array(abs(within))
+        self.width = max(int(np.diff(M.indptr).max(initial=0)) for M in (self.E, within))
 
     def passed(self, z: Array) -> Array:
         """Not less than E z."""
@@ -60,7 +61,9 @@ class Answers:
 
     def moved(self, z: Array) -> Array:
         """Not less than |R| z."""
-        return upwards(self.reach @ z, self.width + 2)
+        out = np.zeros(len(self.moves))
+        out[self.moves] = upwards(self.reach @ z, self.width + 2)
+        return out
 
 
 @dataclass

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...terms import Array
-from .arithmetic import DUST, EPS, MORE, below, entries, in_range, need
+from .arithmetic import DUST, EPS, MORE, RANGE, below, in_range, magnitudes, need
 from .balance import Balanced
 from .system import System
 
@@ -39,9 +39,9 @@ class Joint:
         need(mu > 0.0 and (root >= 0.0).all(), "a weight is out of range")
         need(all(in_range(x) for x in (root, scale, np.array([mu]))), "a weight is out of range")
         self.root, self.scale, self.least, self.kind = root, scale, 0.5 * mu, system.kind
-        A = system.rows(np.arange(V))
+        A = system.kind.rows(np.arange(V))
         each, size = np.repeat(root, np.diff(A.indptr)) * scale[A.indices], abs(A)
-        A.data, size.data = A.data * each, entries(A.data) * each
+        A.data, size.data = A.data * each, magnitudes(A.data, 1.0 / RANGE) * each
         lost = EPS * (system.count.max(initial=0.0) + 8) * (size.T @ (size @ np.ones(N))) * MORE
         off = far_from_square(sp.csr_array(A.T @ A - mu * sp.eye_array(N)), G) + lost.max(initial=0.0)
         need(off <= 0.49 * mu, "what may move does not span all equations")

@@ -31,7 +31,6 @@ from .arithmetic import (
     Pair,
     Piece,
     below,
-    entries,
     extracted,
     in_range,
     magnitudes,
@@ -64,7 +63,7 @@ class Design:
         (n, d), out = self.shape, np.zeros(self.shape).ravel()
         for some in at_a_time(ROWS // d, len(self.node)):
             place = self.node[some, None] * d + np.arange(d)
-            np.maximum.at(out, place.ravel(), entries(self.X[some]).ravel())
+            np.maximum.at(out, place.ravel(), magnitudes(self.X[some], 1.0 / RANGE).ravel())
         return out.reshape(n, d)
 
     def count(self) -> Array:
@@ -115,9 +114,13 @@ class Arcs:
     def pull(self, v: Array, value: Array, size: Array) -> None:
         """Add K'v (n d,), and not less than |K|'|v|."""
         columns = self.map.columns(self.shape[1])
-        u = v.reshape(-1, len(columns))
+        u, pulled = v.reshape(-1, len(columns)), np.zeros(self.shape)
         self.map.add_adjoint(u, value.reshape(self.shape))
-        size.reshape(self.shape)[:, columns] += (self._ones @ magnitudes(u)) * MORE
+        if self.map.ground:  # K = |K|
+            self.map.add_adjoint(magnitudes(u), pulled)
+        else:
+            pulled[:, columns] = self._ones @ magnitudes(u)
+        size += pulled.ravel() * MORE
 
     def predicting(self, w: Array) -> Near:
         """Kw - t of some rows, and how far that is off: a difference is rounded once, and so is what a t that is not 0
@@ -148,6 +151,7 @@ class Summand:
     square = 0.0
     mixed = False  # whether its variables, no flows of one coordinate between two nodes, tie all into one system
     products: Design | Arcs | None = None  # those that take less than a sparse matrix does
+    made_of: tuple[Array | None, ...] = ()  # what tells its columns of B
 
     def __init__(self, name: str, node: Array, penalty: Any, block: Any, rows: Rows, k: int) -> None:
         """``block`` has the scales s, at the strengths of the moment."""
@@ -163,12 +167,6 @@ class Summand:
     def of(self, some: slice) -> Any:
         """The columns of B of all variables of some functions, as rows."""
         return self.rows(np.arange(self.shape[0])[some, None], np.arange(self.shape[1]))
-
-    @cached_property
-    def made_of(self) -> tuple[Array | None, ...]:
-        """What its columns of B are made of."""
-        K = self.of(slice(0, self.shape[0]))
-        return K.data, K.indices, K.indptr
 
     @property
     def columns(self) -> slice:
@@ -224,7 +222,7 @@ class Prices(Summand):
     """The samples of one loss; of prices that add up to 0 without those that depend on the others, unless they are to
     be ``whole``."""
 
-    def __init__(self, block: SampleBlock, d: int, products: Design | Arcs | None = None, whole: bool = False) -> None:
+    def __init__(self, block: SampleBlock, d: int, whole: bool = False) -> None:
         own = None if whole else block.loss.prices.dependent(block.y)
         self.own: Any = own  # the class whose price depends on the others
         self.K = block.A if block.map.noun == "row" else None  # rows of any kind
@@ -240,9 +238,9 @@ class Prices(Summand):
         else:
             self.made_of = block.node, block.X, own
             if block.X is not None and block.width == 1:
-                self.products = products or Design(block)
+                self.products = Design(block)
             elif block.X is None and own is None:
-                self.products = products or Arcs(Selection(block.node, n=block.n), d)
+                self.products = Arcs(Selection(block.node, n=block.n), d)
             if isinstance(block.loss, AbstractQuadraticLoss):
                 self.square = 1.0
         anchor, offset = block.loss.anchor(block.y), block.offset
@@ -443,7 +441,7 @@ class Columns:
         for some, here, A in self.pieces(one):
             mine, turned = v[some.start - one.first : some.stop - one.first], A.T
             value[here] += turned @ mine
-            turned.data = entries(turned.data) * MORE
+            turned.data = magnitudes(turned.data, 1.0 / RANGE) * MORE
             size[here] += turned @ magnitudes(mine)
 
     def exactly(self, parts: Sequence[Array]) -> Pair:
@@ -472,24 +470,28 @@ class System:
     def __init__(self, form: Form, like: System | None = None, outside: Pair | None = None) -> None:
         """``outside`` is what is taken from the equations beside Bv, (n, d)."""
         self.form, self.outside, self.size = form, outside, 0
-        known = [None] * len(form.samples) if like is None else [one.products for one in like.prices]
-        self.prices = [Prices(block, form.d, design) for block, design in zip(form.samples, known, strict=True)]
+        self.component = np.repeat(form.component, form.d)  # of each equation
+        self.prices = [Prices(block, form.d) for block in form.samples]
         self.flows = [Flows(edge, form.d) for edge in form.edges]
         self.summands: list[Summand] = [*self.prices, *self.flows]
         for one in self.summands:
             need(all(below(t) for t in one.targets or ()), f"a target of {one.name} is too large")
             one.first, self.size = self.size, self.size + one.size
-        need(like is None or self._has_the_matrix_of(like), "this is no system like the other")
+        if like is not None:
+            need(self._has_the_matrix_of(like), "this is no system like the other")
+            for one, other in zip(self.summands, like.summands, strict=False):
+                one.products = other.products
         for one in [one for one in (*self.prices, *self.flows) if one.K is not None]:
             A = one.of(slice(0, one.shape[0]))
             of = np.repeat(form.component[one.node], one.shape[1])
             need((self.component[A.indices] == np.repeat(of, np.diff(A.indptr))).all(), f"{one.name} joins components")
         self.kind = Columns(self.summands, form.n * form.d) if like is None else like.kind
-        self.count = self.kind.count
+        self.count, self.shape = self.kind.count, self.kind.shape  # of entries, of B: equations, variables
 
     def _has_the_matrix_of(self, other: System) -> bool:
-        mine, theirs = ([x for one in each.summands for x in one.made_of] for each in (self, other))
-        same = len(mine) == len(theirs) and all(map(_same, mine, theirs))
+        """True where B is the same; what one has more are functions without variables."""
+        pairs = zip(self.summands, other.summands, strict=False)
+        same = all(one.shape == its.shape and all(map(_same, one.made_of, its.made_of)) for one, its in pairs)
         return same and (self.form.shape, self.size) == (other.form.shape, other.size)
 
     @cached_property
@@ -498,21 +500,6 @@ class System:
         d = self.form.d
         prices = [one if one.own is None else Prices(one.block, d, whole=True) for one in self.prices]
         return [*prices, *(one if one.mix is None else Flows(one.edge, d, whole=True) for one in self.flows)]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Of B: equations, variables."""
-        return self.kind.shape
-
-    @property
-    def rows(self) -> Callable[[Array], sp.csr_array]:
-        """The columns of B of some variables, as rows, in rising order."""
-        return self.kind.rows
-
-    @cached_property
-    def component(self) -> Array:
-        """The component of each equation."""
-        return np.repeat(self.form.component, self.form.d)
 
     def residual(self, high: Array, low: Array, plain: bool = False) -> Pair:
         """Bv, (n, d); where ``plain``, of the high part alone, and rounded at every step."""

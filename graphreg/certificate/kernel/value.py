@@ -45,15 +45,14 @@ def lower_bound(system: System, box: Balanced, plain: bool = False) -> LowerBoun
 
     Where ``plain``, roundings and low parts are paid for instead of avoided.
     """
-    around = (box.spread + np.abs(box.low)) * (1.0 + 2 * EPS) if plain else box.spread
     lost, outside, why = box.lost.copy(), np.zeros(system.size, dtype=bool), [box.why] if box.why else []
     found, inner = list[tuple[Array, Pair]](), True
     for one in system.summands:
         s, component, bad = one.scale, system.form.component[one.node], np.zeros(one.shape[0], dtype=bool)
-        need(s.min(initial=1.0) >= 1.0 / RANGE, f"a scale of {one.name} is out of range")
-        need(s.max(initial=1.0) <= RANGE, f"a scale of {one.name} is out of range")
+        need(((s >= 1.0 / RANGE) & (s <= RANGE)).all(), f"a scale of {one.name} is out of range")
         for some in one.some():
-            high, low, off = (one.taken(x)[some] for x in (box.high, box.low, around))
+            high, low, off = (one.taken(x)[some] for x in (box.high, box.low, box.spread))
+            off = (off + np.abs(low)) * (1.0 + 2 * EPS) if plain else off
             b, spread = _scaled(high, low, off, s[some, None], plain)
             inner = inner and one.inner(b, spread, some)
             value = one.bound(b, spread, some)
@@ -140,7 +139,6 @@ def _exactly(value: Pair, given: Triple, targets: Triple) -> Pair:
     size = np.abs(crossed[0]) + np.abs(crossed[1])
     lost = 2 * EPS * size + np.abs(low * t_low) + off * (np.abs(t_high) + np.abs(t_low))
     lost = lost + (np.abs(high) + np.abs(low) + off) * t_off
-    some = (t_high != 0.0) | (t_low != 0.0) | (t_off != 0.0)
-    lost = lost * MORE + 4 * DUST * (((high != 0.0) | (low != 0.0) | (off != 0.0)) & some)
+    lost = lost * MORE + 4 * DUST * ((high != 0.0) | (low != 0.0) | (off != 0.0))
     parts = [-x for each in (p, e, crossed[0] + crossed[1]) for x in each.T]
     return total([value.high, *parts], [value.error, lost.sum(axis=1)])

@@ -32,7 +32,7 @@ class ExactPoint:
 
     @cached_property
     def _columns(self) -> tuple[list[tuple[int, float]], list[int]]:
-        columns: Any = self.system.rows(np.arange(self.system.size))
+        columns: Any = self.system.kind.rows(np.arange(self.system.size))
         return list(zip(columns.indices.tolist(), columns.data.tolist(), strict=True)), columns.indptr.tolist()
 
     def cells(self, j: int) -> list[tuple[int, Any]]:

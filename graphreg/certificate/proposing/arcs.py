@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,31 +23,49 @@ FAR = 1e6  # the length of an arc without room, where one with room has 1
 @dataclass(frozen=True)
 class Arcs:
     """The edges of all blocks but those stated by roots, coordinate by coordinate, and what of other rows is w_ij or a
-    difference of two such numbers. Vertices are i d + j; the ground is ``ground`` = n d."""
+    difference of two such numbers. Vertices are i d + j; the ground is ``ground`` = n d.
+
+    ``ends`` are the tail and the head of every arc or, where edges have one for each of several coordinates, in order,
+    of the first of these ``copies``.
+    """
 
     variable: Array  # the number of each among the variables of the system
-    whole: bool  # each edge has an arc for every one of several coordinates
-    tail: Array
-    head: Array
+    ends: tuple[Array, Array]
     ground: int
     d: int
+    copies: int = 1
 
     @staticmethod
     def of(system: System) -> Arcs:
         n, d = system.form.shape
-        each, whole = [(np.zeros(0, dtype=np.int64),) * 3], d > 1
-        for one in system.flows:
+        each = [(np.zeros(0, dtype=np.int64),) * 3]
+        flows = [one for one in system.flows if one.size and (one.K is not None or one.mix is None)]
+        whole = d > 1 and all(one.K is None and np.array_equal(one.at, np.arange(d)) for one in flows)
+        for one in flows:
             if one.K is not None:
                 some, *ends = differences(one.K)
-            elif one.mix is None:
-                ends = [(end[:, None].astype(np.int64) * d + one.at).ravel() for end in one.edge.ends]
-                some = np.arange(one.size)
             else:
-                continue
-            whole = whole and (not one.size or (one.K is None and one.shape[1] == d))
-            each.append((one.first + some, ends[0], ends[1] if len(ends) == 2 else np.full(len(some), n * d)))
+                at = one.at[:1] if whole else one.at
+                ends = [(end[:, None].astype(np.int64) * d + at).ravel() for end in one.edge.ends]
+                some = np.arange(one.size)
+            each.append((one.first + some, ends[0], ends[1] if len(ends) == 2 else np.full(len(ends[0]), n * d)))
         variable, tail, head = (np.concatenate(x) for x in zip(*each, strict=True))
-        return Arcs(variable, whole and len(tail) > 0, tail, head, n * d, d)
+        return Arcs(variable, (tail, head), n * d, d, d if whole and flows else 1)
+
+    @cached_property
+    def tail(self) -> Array:
+        return self._of_all(self.ends[0])
+
+    @cached_property
+    def head(self) -> Array:
+        return self._of_all(self.ends[1])
+
+    def _of_all(self, end: Array) -> Array:
+        return (end[:, None] + np.where(end == self.ground, 0, 1)[:, None] * np.arange(self.copies)).ravel()
+
+    def starts(self, arc: Array, vertex: Array) -> Array:
+        """Whether arcs begin at these vertices."""
+        return self.ends[0][arc // self.copies] + arc % self.copies == vertex
 
 
 def differences(K: Any) -> tuple[Array, Array, Array]:
@@ -100,24 +119,30 @@ class Forest:
     def gather(self, values: Array) -> Array:
         """The sum of values >= 0 (n d,) over the subtree of each vertex, by doubling of the distance looked down."""
         d = self.copies
-        total, each = np.append(values, np.zeros(d)), np.arange(d)
-        for ancestor in self.jumps:
-            place = ancestor if d == 1 else (ancestor[:, None] * d + each).ravel()
+        total = np.append(values, np.zeros(d))
+        for place in self.steps:
             total += np.bincount(place, total, len(total) + d)[:-d]
         return total[:-d]
+
+    @property
+    def steps(self) -> Iterator[Array]:
+        """The ancestors 1, 2, 4, ... steps up of all vertices and the ground; no vertex where there is none."""
+        for up in self.jumps:
+            yield up if self.copies == 1 else (up[:, None] * self.copies + np.arange(self.copies)).ravel()
 
 
 def forest(arcs: Arcs, room: Array, largest: Array, held: Array) -> Forest:
     """The forest of the arcs with room but those that are held, gone through by breadth, or along the roomiest ways
     where these are needed."""
-    even = arcs.whole and bool((room.reshape(-1, arcs.d) == room[:: arcs.d, None]).all())
+    even = arcs.copies > 1 and bool((room.reshape(-1, arcs.d) == room[:: arcs.d, None]).all())
     alike = even and largest.max() <= NARROW * largest.min()  # one forest serves all coordinates
     need = LEAST_ROOM * (largest.max() if alike or not largest.any() else largest[arcs.tail % arcs.d])
     movable: Array = (room > need) & (room > 0.0) & ~held
     wide: Array = movable & (room > NARROW * need)
-    if arcs.whole:
+    if arcs.copies > 1:
         by_edge = movable.reshape(-1, arcs.d), wide.reshape(-1, arcs.d)
-        nodes = _of_nodes(arcs)
+        d, (tail, head) = arcs.d, arcs.ends
+        nodes = Arcs(arcs.variable[::d], (tail // d, head // d), arcs.ground // d, 1)  # the edges themselves
         least: Array = np.asarray(by_edge[1].all(axis=1))
         most: Array = np.asarray(by_edge[0].any(axis=1))
         if all((each == each[:, :1]).all() for each in by_edge):  # all coordinates alike: one forest serves them all
@@ -143,12 +168,6 @@ def grown(arcs: Arcs, chosen: Array, length: Array | None, group: Array, movable
     parent, arc = _trees(arcs, chosen, length, group)
     count, grounded = int(group.max()) + 1, int(group[arcs.ground])
     return Forest(group, count, grounded, parent, arc, movable, _jumps(parent), 1)
-
-
-def _of_nodes(arcs: Arcs) -> Arcs:
-    """The edges themselves, where each has an arc for every coordinate."""
-    d = arcs.d
-    return Arcs(arcs.variable[::d], False, arcs.tail[::d] // d, arcs.head[::d] // d, arcs.ground // d, 1)
 
 
 def _expanded(nodes: Forest, arcs: Arcs, movable: Array) -> Forest:

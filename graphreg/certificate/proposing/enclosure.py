@@ -62,7 +62,7 @@ class Enclosure:
     @cached_property
     def of(self) -> Array:
         """The component of each variable."""
-        return self.form.component[self.planner.node]
+        return self.form.component[self.planner.nodes(np.arange(self.system.size))]
 
     @property
     def written(self) -> list[Summand] | None:
@@ -81,7 +81,7 @@ class Enclosure:
         if self.refused:
             return self._none(point, self.refused)
         v = self.system.flat(point)
-        v[np.abs(v) < TINY] = 0.0
+        np.copyto(v, 0.0, where=np.abs(v) < TINY)
         if least < np.inf and self.system.outside is None:  # points are shrunk, which what is outside is not
             for found in self._plainly(v):
                 if float(found[0].lower.sum()) >= least:

@@ -93,7 +93,7 @@ class JointPlan:
     """What takes up imbalances where all variables do together, by least squares."""
 
     def __init__(self, system: System, weight: Array) -> None:
-        root, self._B = np.sqrt(weight), sp.csr_array(system.rows(np.arange(system.size)))
+        root, self._B = np.sqrt(weight), sp.csr_array(system.kind.rows(np.arange(system.size)))
         self._B.data *= np.repeat(root, np.diff(self._B.indptr))
         found = equilibrated(heavy(_products(self._B), lambda: self._B.T @ self._B))
         if found is None:
@@ -143,11 +143,13 @@ class Planner:
         self.others = np.flatnonzero(others)  # variables that are no arcs
         self._last: tuple[Array, Array, Plan] | None = None  # for all points: which flows may move, weights, the plan
 
-    @cached_property
-    def node(self) -> Array:
-        """A node at which each variable acts."""
-        none = np.zeros(0, dtype=int)
-        return np.concatenate([none, *(np.repeat(one.node, one.shape[1]) for one in self.system.summands)])
+    def nodes(self, variables: Array) -> Array:
+        """A node at which each of some variables acts, in rising order."""
+        found = [np.zeros(0, dtype=int)]
+        for one in self.system.summands:
+            low, high = np.searchsorted(variables, [one.columns.start, one.columns.stop])
+            found.append(one.node[(variables[low:high] - one.first) // max(one.shape[1], 1)])
+        return np.concatenate(found)
 
     def near(self, v: Array, slack: Slack, held: Array, apart: bool) -> Plan:
         """For a point. Where ``apart``, every node with free variables answers for itself, and flows move from the
@@ -156,7 +158,7 @@ class Planner:
         weight = np.where(held, 0.0, slack.weight)[self.others]
         stays, largest = held[self.variable], self._largest(v)
         if apart:
-            largest, node = np.zeros(len(largest)), self.node[self.others]
+            largest, node = np.zeros(len(largest)), self.nodes(self.others)
             free = _foremost(node, weight, np.zeros(len(weight)), MANY * self.system.form.d)
             weight = np.where(weight < NEGLIGIBLE * _top(node, weight)[node], 0.0, weight)
             stays = stays | self._apart(room, self.others[free[weight[free] > 0.0]])
@@ -174,8 +176,8 @@ class Planner:
         """``weight`` is that of the variables that are no arcs."""
         at, d = np.flatnonzero(tree.arc >= 0), self.system.form.d
         arc, (N, V) = tree.arc[at], self.system.shape
-        carried = self.variable[arc], at, np.where(self.arcs.tail[arc] == at, 1.0, -1.0)
-        node = self.node[self.others]
+        carried = self.variable[arc], at, self.signs(tree)[at]
+        node = self.nodes(self.others)
         group, depth = (x.reshape(-1, d).max(axis=1)[node] for x in (tree.group[:-1], tree.depth))
         free = _foremost(group, weight, depth, d + min(d, int(ENOUGH + MORE * d)))
         every = np.flatnonzero(weight > 0.0)
@@ -190,6 +192,12 @@ class Planner:
         R.eliminate_zeros()
         return Plan(Answers(self.system, R), tree, found.dropped)
 
+    def signs(self, tree: Forest) -> Array:
+        """Of each vertex 1 where its arc towards the root begins there, -1 where that ends there, else 0."""
+        out, at = np.zeros(len(tree.arc)), np.flatnonzero(tree.arc >= 0)
+        out[at] = np.where(self.arcs.starts(tree.arc[at], at), 1.0, -1.0)
+        return out
+
     def _largest(self, v: Array) -> Array:
         """The largest summand of an equation, by coordinate: what rounding leaves there is small beside it."""
         out = np.zeros(self.system.form.d)
@@ -203,9 +211,9 @@ class Planner:
         that has."""
         arcs, d = self.arcs, self.system.form.d
         served = np.zeros(arcs.ground + 1, dtype=bool)
-        served[self.system.rows(free).indices] = True
+        served[self.system.kind.rows(free).indices] = True
         at = served[:-1].reshape(-1, d)
-        at[np.bincount(self.node[free], minlength=len(at)) < at.sum(axis=1)] = False
+        at[np.bincount(self.nodes(free), minlength=len(at)) < at.sum(axis=1)] = False
         served[arcs.ground] = True
         number = np.where(served, 0, np.cumsum(~served))  # all that are served are one
         tail, head = number[arcs.tail], number[arcs.head]
@@ -270,7 +278,7 @@ class Totals:
         self.root = np.zeros(self.count, dtype=int)
         top = np.flatnonzero((self.of >= 0) & (tree.arc < 0))
         self.root[self.of[top]] = top
-        self.B = B = planner.system.rows(self.free)
+        self.B = B = planner.system.kind.rows(self.free)
         at = self.of[B.indices]
         row = np.repeat(np.arange(len(self.free)), np.diff(B.indptr))
         kept = at >= 0
@@ -356,23 +364,23 @@ class Totals:
     def _take(self, variable: Array, root: Array, value: Array) -> None:
         """Entries of R in the columns of roots, with the arcs that carry there what variables leave elsewhere."""
         self.entries.append((self.free[variable], root, value))
-        some, size = ~self.alone[variable], len(self.tree.parent)
+        some, tree = ~self.alone[variable], self.tree
         roots, at = np.unique(root[some], return_inverse=True)
         X = sp.csr_array((value[some], (variable[some], at)), shape=(len(self.free), len(roots)))
-        left, each, d = sp.csr_array(self.B.T @ X), np.arange(size), self.tree.copies
-        i = np.repeat(each, np.diff(left.indptr))
-        for ancestor in self.tree.jumps:  # the sums over subtrees, as `Forest.gather`
-            to = ancestor[i // d] * d + i % d
-            on = to < size
+        left = sp.csr_array(self.B.T @ X)
+        every = np.arange(left.shape[0], dtype=left.indices.dtype)  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
+        i = np.repeat(every, np.diff(left.indptr))
+        for ancestor in tree.steps:  # the sums over subtrees, as `Forest.gather`
+            to = ancestor[i].astype(i.dtype)
+            on = to < len(every)
             if not on.any():
                 break
             places = np.append(i, to[on]), np.append(left.indices, left.indices[on])
             left = sp.csr_array((np.append(left.data, left.data[on]), places), shape=left.shape)
-            i = np.repeat(each, np.diff(left.indptr))
-        arc = self.tree.arc[i]
-        sign = np.where(self.planner.arcs.tail[arc] == i, -1.0, 1.0)
-        on = arc >= 0
-        self.entries.append((self.planner.variable[arc[on]], roots[left.indices[on]], (sign * left.data)[on]))
+            i = np.repeat(every, np.diff(left.indptr))
+        on = tree.arc[i] >= 0
+        i, sign = i[on], -self.planner.signs(tree)
+        self.entries.append((self.planner.variable[tree.arc[i]], roots[left.indices[on]], sign[i] * left.data[on]))
 
 
 class _Sorted:
