@@ -20,7 +20,6 @@ from ..terms import Array
 from .programme import Block, Programme
 
 SOLVERS = ("CLARABEL", "SCS", "OSQP", "HIGHS")
-OPTIONS = {"use_quad_obj": True}  # so that P is kept
 USUAL = 1e-8  # the tolerance of Clarabel by itself
 SHORTER = 0.9  # of the way to the boundary; usually .99
 
@@ -129,7 +128,7 @@ def canonical(problem: Any) -> Canonical:
     from cvxpy import Maximize
 
     with _without_values(problem):
-        data, chain, inverse = problem.get_problem_data("CLARABEL", solver_opts=dict(OPTIONS))
+        data, chain, inverse = problem.get_problem_data("CLARABEL", solver_opts={})
     A, b, q = sp.csr_array(data["A"]), np.asarray(data["b"], float), np.asarray(data["c"], float)
     n = len(q)
     P = sp.csr_array((n, n)) if data.get("P") is None else sp.csr_array(sp.triu(data["P"]))
@@ -190,21 +189,20 @@ NOTHING = Answer(np.zeros(0), np.zeros(0), "none")
 def solve(stored: Canonical, solver: str, options: Mapping[str, Any]) -> Answer:
     """Solve by one of `SOLVERS`, and leave the answer in the problem."""
     from cvxpy import error as theirs
+    from cvxpy.reductions.solvers.defines import INSTALLED_SOLVERS
     from cvxpy.settings import SOLUTION_PRESENT
-
-    from ..base.lazy import cp
 
     if solver not in SOLVERS:
         raise SolverError(f"{solver!r} is none of the solvers whose answers can be certified: {', '.join(SOLVERS)}")
-    if solver not in cp.installed_solvers():
-        raise SolverError(f"{solver} is not installed; installed are {', '.join(cp.installed_solvers())}")
+    if solver not in INSTALLED_SOLVERS:
+        raise SolverError(f"{solver} is not installed; installed are {', '.join(INSTALLED_SOLVERS)}")
     problem, options = stored.problem, dict(options)
     if solver == "CLARABEL":
         data, chain, inverse = stored.data, stored.chain, stored.inverse
     else:
         try:
             with _without_values(problem):
-                data, chain, inverse = problem.get_problem_data(solver, solver_opts=dict(OPTIONS))
+                data, chain, inverse = problem.get_problem_data(solver, solver_opts={})
         except (theirs.SolverError, theirs.DCPError) as error:
             raise SolverError(f"{solver} does not take this problem: {error}") from error
     raw = chain.solve_via_data(problem, data, solver_opts=options)

@@ -24,7 +24,7 @@ from .verify import EXACTLY, LEAST, Factor, Proposal, Reached, excess, floor, re
 
 FACES = (1e-7, 1e-5)  # below which, of the largest entry, parts are held at 0
 SHIFTS = (-9, -8, -5, -1, -7, -3)  # powers of ten by which a start is shifted inwards
-SLOW = 3  # steps that do not shorten what is left by a third, after which a start is given up
+SLOW = 5  # steps that do not shorten what is left by a third, after which a start is given up
 Solve = Callable[[Array], Array] | None
 Slack = Callable[[Array], Array]
 
@@ -37,21 +37,24 @@ SIMPLE = 1e-3  # the least multiple of a row that is looked for where another is
 PEELINGS = 40  # rounds in which pairs are found
 
 
-def near(system: System, start: Array, least: float = 1.0, slack: Slack | None = None) -> Iterator[Reached]:
+def near(system: System, start: Array, least: float = 1.0) -> Iterator[Reached]:
     """What is proved near a point: as it is, on coordinate faces of the cones, and further inside them; by how much is
-    relative to its largest entry, or ``least``. The least shift that will do is looked for by halving. With ``slack``
-    it holds of all systems whose rows differ by at most so much at sizes of y, see `graphreg.conic.formula`."""
+    relative to its largest entry, or ``least``. The least shift that will do is looked for by halving."""
     y = projected(start, system.blocks)
     e = inward(system.blocks, len(y))
     inner = e != 0.0
     scale = max(least, float(np.abs(y[inner]).max(initial=0.0)))
-    steps, some = _Steps(system), False
+    steps, some, tried, none = _Steps(system), False, set[bytes](), np.zeros(len(system.c))
 
     def found(shift: float, face: float = 0.0) -> list[Reached]:
-        zero = held(y, system.blocks, face * scale, system.dual) if face else np.zeros(len(y), bool)
+        below = face * scale if face or shift else LEAST  # what is 0 has no room to be moved
+        zero = held(y, system.blocks, below, system.dual)
+        if shift == 0.0 and zero.tobytes() in tried:
+            return []
+        tried.add(zero.tobytes())
         at = settled(steps, np.where(zero, 0.0, y + shift * scale * e))
         try:
-            return [] if at is None else [_reached(system, at, zero, slack)]
+            return [] if at is None else [reach(system, proposal(system, at, zero, none), none)]
         except RefusedError:
             return []
 
@@ -75,15 +78,26 @@ def near(system: System, start: Array, least: float = 1.0, slack: Slack | None =
         yield from found(shift, face)
 
 
-def _reached(system: System, y: Array, zero: Array, slack: Slack | None) -> Reached:
-    """What is proved at a point: what the slack may be depends on the radius, and that on the slack."""
-    size, d = np.abs(y) + ALLOWED * np.abs(y).max(initial=0.0), np.zeros(len(system.c))
+def slackened(system: System, found: Reached, slack: Slack) -> Reached:
+    """The same of all systems whose rows differ by at most ``slack`` at sizes of y, see `graphreg.conic.formula`: what
+    the slack may be depends on the radius, and that on the slack.
+
+    Raises
+    ------
+    RefusedError
+        Where that is not proved.
+    """
+    y = found.high + found.proposal.low
+    zero = held(y, system.blocks, LEAST, system.dual)
+    size = np.abs(y) + ALLOWED * np.abs(y).max(initial=0.0)
     for _ in range(SWEEPS):
-        d = d if slack is None else slack(size * MORE)
-        found = reach(system, proposal(system, y, zero, d), d)
-        if slack is None or (slack(found.pair().size()) <= d).all():
-            return found
-        size = size + 2.0 * found.radius
+        d = slack(size * MORE)
+        each = reach(system, proposal(system, y, zero, d), d)
+        if each.missed.any():
+            break
+        if (slack(each.pair().size()) <= d).all():
+            return each
+        size = size + 2.0 * each.radius
     raise RefusedError("rounded numbers leave no room in the rows")
 
 
@@ -99,7 +113,7 @@ def settled(steps: _Steps, y: Array) -> Array | None:
             return None
         if longest < 1e-6 and (longest > 0.3 * least or longest < 1e-13):
             return y
-        slow = slow + 1 if longest < 0.6 and longest > 0.7 * least else 0
+        slow = slow + 1 if longest > 0.7 * least else 0
         if slow == SLOW:
             return None
         least = min(least, longest)
@@ -246,7 +260,7 @@ def _combination(
     pairs = zip(core.tolist(), u.tolist(), strict=True)
     found = {i: Fraction(x).limit_denominator(round(1 / SIMPLE)) for i, x in pairs if abs(x) > SIMPLE / 2}
     some = np.flatnonzero(np.abs(u) > 1e-9 * np.abs(u).max(initial=0.0))
-    if excess(system, row, found, live) is not None or not 0 < len(some) <= EXACTLY:
+    if not 0 < len(some) <= EXACTLY or excess(system, row, found, live) is not None:
         return found
     A = np.where(live, C[some].toarray(), 0.0)
     columns = pivots(A * scale[some, None] * weight)[: len(some)]
