@@ -25,7 +25,7 @@ from .canonical import Canonical
 from .certificate import PROVED
 from .exact import Off, off
 from .programme import Programme, Sparse, System
-from .steps import slackened
+from .steps import near
 from .verify import Reached
 
 
@@ -87,17 +87,20 @@ class _Rounded:
         n, p, o = len(self.p.q), self.p, self.off
         return np.concatenate([_up(o.A, y[:n], 0.0 * o.b), _up(o.P[p.curved], y[:n], np.zeros(len(p.curved)))])
 
-    def near(self, use: str, found: Reached) -> Reached:
+    def near(self, use: str, found: Reached) -> Iterator[Reached]:
         """What holds of all of them near what holds of one."""
         make, slack = self.uses[use]
-        return slackened(make(self.p), found, slack)
+        for each in near(make(self.p), found.high + found.proposal.low, slack=slack):
+            if not each.missed.any():
+                yield each
 
     def upper(self, found: Reached) -> tuple[float, Reached]:
         """An upper bound of the values, and the point where they are so small."""
-        each, o = self.near("primal", found), self.off
-        x = each.pair(len(self.p.q)).size()
-        more = _paid(o.q, x) + _paid(_up(o.P, x, 0.0 * x), x) / 2.0 + o.offset
-        return float(np.nextafter(verify.upper_value(self.p, each) + more * MORE, np.inf)), each
+        for each in self.near("primal", found):
+            x, o = each.pair(len(self.p.q)).size(), self.off
+            more = _paid(o.q, x) + _paid(_up(o.P, x, 0.0 * x), x) / 2.0 + o.offset
+            return float(np.nextafter(verify.upper_value(self.p, each) + more * MORE, np.inf)), each
+        raise RefusedError("no feasible point is proved of what is rounded")
 
     def lower(self, found: Reached) -> float:
         """A lower bound of the values."""
@@ -105,11 +108,13 @@ class _Rounded:
         d = p.P.diagonal()
         flat = p.P.nnz == np.count_nonzero(d) and (o.P - sp.diags_array(d)).max() <= 0.0
         need(self.curvature == 0.0 and (not o.P.nnz or flat), "a quadratic form that is rounded may not be convex")
-        each, m = self.near("dual", found), len(p.b)
-        y, u = each.pair().size(), np.zeros(len(p.q))
-        u[p.curved] = y[m:]
-        less = _paid(o.b, y[:m]) + _paid(_up(o.P, u, 0.0 * u), u) / 2.0 + o.offset
-        return float(np.nextafter(verify.lower_value(p, each, 0.0, none, none) - less * MORE, -np.inf))
+        for each in self.near("dual", found):
+            y, m = each.pair().size(), len(p.b)
+            u = np.zeros(len(p.q))
+            u[p.curved] = y[m:]
+            less = _paid(o.b, y[:m]) + _paid(_up(o.P, u, 0.0 * u), u) / 2.0 + o.offset
+            return float(np.nextafter(verify.lower_value(p, each, 0.0, none, none) - less * MORE, -np.inf))
+        raise RefusedError("no multipliers are proved of what is rounded")
 
     def bounds(self, known: Known) -> tuple[float, float, Reached | None]:
         """What is proved of all of them, as it is of one."""
@@ -127,8 +132,11 @@ class _Rounded:
     def none(self, use: str, found: Reached) -> bool:
         """True where it is proved of all of them that no point, or no optimum, is there."""
         along, spread = (-self.p.b, self.off.b) if use == "contradiction" else (-self.p.q, self.off.q)
-        y = self.near(use, found).pair(len(along))
-        return float(down(verify.linear(along, y))[0]) > _paid(spread, y.size()) * MORE
+        for each in self.near(use, found):
+            y = each.pair(len(along))
+            if float(down(verify.linear(along, y))[0]) > _paid(spread, y.size()) * MORE:
+                return True
+        return False
 
 
 def _up(M: Sparse, y: Array, more: Array) -> Array:

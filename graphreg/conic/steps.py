@@ -37,14 +37,22 @@ SIMPLE = 1e-3  # the least multiple of a row that is looked for where another is
 PEELINGS = 40  # rounds in which pairs are found
 
 
-def near(system: System, start: Array, least: float = 1.0) -> Iterator[Reached]:
+def near(system: System, start: Array, least: float = 1.0, slack: Slack | None = None) -> Iterator[Reached]:
     """What is proved near a point: as it is, on coordinate faces of the cones, and further inside them; by how much is
-    relative to its largest entry, or ``least``. The least shift that will do is looked for by halving."""
+    relative to its largest entry, or ``least``. The least shift that will do is looked for by halving. With ``slack``
+    it holds of all systems whose rows differ by at most so much at sizes of y, see `graphreg.conic.formula`, and the
+    start is a point near which it holds of one."""
     y = projected(start, system.blocks)
     e = inward(system.blocks, len(y))
     inner = e != 0.0
     scale = max(least, float(np.abs(y[inner]).max(initial=0.0)))
-    steps, some, tried, none = _Steps(system), False, set[bytes](), np.zeros(len(system.c))
+    some, tried = False, set[bytes]()
+
+    def proved(at: Array | None, zero: Array) -> list[Reached]:
+        try:
+            return [] if at is None else [_reached(system, at, zero, slack)]
+        except RefusedError:
+            return []
 
     def found(shift: float, face: float = 0.0) -> list[Reached]:
         below = face * scale if face or shift else LEAST  # what is 0 has no room to be moved
@@ -52,12 +60,11 @@ def near(system: System, start: Array, least: float = 1.0) -> Iterator[Reached]:
         if shift == 0.0 and zero.tobytes() in tried:
             return []
         tried.add(zero.tobytes())
-        at = settled(steps, np.where(zero, 0.0, y + shift * scale * e))
-        try:
-            return [] if at is None else [reach(system, proposal(system, at, zero, none), none)]
-        except RefusedError:
-            return []
+        return proved(settled(steps, np.where(zero, 0.0, y + shift * scale * e)), zero)
 
+    if slack is not None:
+        yield from proved(y, held(y, system.blocks, LEAST, system.dual))
+    steps = _Steps(system)
     for face in (0.0, *FACES):
         for each in found(0.0, face):
             some = True
@@ -78,26 +85,15 @@ def near(system: System, start: Array, least: float = 1.0) -> Iterator[Reached]:
         yield from found(shift, face)
 
 
-def slackened(system: System, found: Reached, slack: Slack) -> Reached:
-    """The same of all systems whose rows differ by at most ``slack`` at sizes of y, see `graphreg.conic.formula`: what
-    the slack may be depends on the radius, and that on the slack.
-
-    Raises
-    ------
-    RefusedError
-        Where that is not proved.
-    """
-    y = found.high + found.proposal.low
-    zero = held(y, system.blocks, LEAST, system.dual)
-    size = np.abs(y) + ALLOWED * np.abs(y).max(initial=0.0)
+def _reached(system: System, y: Array, zero: Array, slack: Slack | None) -> Reached:
+    """What is proved at a point: what the slack may be depends on the radius, and that on the slack."""
+    size, d = np.abs(y) + ALLOWED * np.abs(y).max(initial=0.0), np.zeros(len(system.c))
     for _ in range(SWEEPS):
-        d = slack(size * MORE)
-        each = reach(system, proposal(system, y, zero, d), d)
-        if each.missed.any():
-            break
-        if (slack(each.pair().size()) <= d).all():
-            return each
-        size = size + 2.0 * each.radius
+        d = d if slack is None else slack(size * MORE)
+        found = reach(system, proposal(system, y, zero, d), d)
+        if slack is None or (slack(found.pair().size()) <= d).all():
+            return found
+        size = size + 2.0 * found.radius
     raise RefusedError("rounded numbers leave no room in the rows")
 
 
@@ -164,7 +160,7 @@ class _Steps:
         r = residual(M, -c, -y, np.zeros(n))
         r = D * (r.high + r.low)
         v = np.zeros(n)
-        for _ in range(3):
+        for _ in range(2):
             v = v + solve(np.concatenate([r - B @ v, np.zeros(n)]))[m:]
         parts = np.sqrt(np.bincount(self.cone, v * v))
         inner, free = float(parts[1:].max(initial=0.0)), float(np.abs(v[self.cone == 0]).max(initial=0.0))
@@ -229,7 +225,7 @@ def proposal(system: System, y: Array, zero: Array, slack: Array) -> Proposal:
     low, C = np.zeros(N), sp.csr_array(M[core])
     blocks = [(sp.csr_array(M[i]), i, j) for i, j in zip(pairs.rows, pairs.columns, strict=True)][::-1]
     own = [part.data[part.indices == np.repeat(j, np.diff(part.indptr))] for part, _, j in blocks]
-    for _ in range(3):
+    for _ in range(2):
         r = residual(M, -system.c, -y, -low)
         r, more = r.high + r.low, np.zeros(N)
         if solve is not None:
@@ -315,7 +311,7 @@ def even(M: Sparse) -> tuple[Array, Array]:
     """Scales of rows and columns that bring all entries to about 1."""
     i, j, size = np.repeat(np.arange(M.shape[0]), np.diff(M.indptr)), M.indices, np.abs(M.data)
     D, W = np.ones(M.shape[0]), np.ones(M.shape[1])
-    for _ in range(3):
+    for _ in range(2):
         W = W / _root(size * D[i] * W[j], j, len(W))
         D = D / _root(size * D[i] * W[j], i, len(D))
     return D, W
@@ -348,7 +344,7 @@ def factored(S: Sparse, off: Array) -> tuple[Factor | None, Solve, Array]:
 
     def solve(r: Array) -> Array:
         x = np.zeros(n)
-        for _ in range(3):
+        for _ in range(2):
             x = x + F.solve(r - S @ x)
         return x
 
