@@ -4,7 +4,7 @@ of it."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -40,19 +40,12 @@ PEELINGS = 40  # rounds in which pairs are found
 def near(system: System, start: Array, least: float = 1.0, slack: Slack | None = None) -> Iterator[Reached]:
     """What is proved near a point: as it is, on coordinate faces of the cones, and further inside them; by how much is
     relative to its largest entry, or ``least``. The least shift that will do is looked for by halving. With ``slack``
-    it holds of all systems whose rows differ by at most so much at sizes of y, see `graphreg.conic.formula`, and the
-    start is a point near which it holds of one."""
+    it holds of all systems whose rows differ by at most so much at sizes of y, see `graphreg.conic.formula`."""
     y = projected(start, system.blocks)
     e = inward(system.blocks, len(y))
     inner = e != 0.0
     scale = max(least, float(np.abs(y[inner]).max(initial=0.0)))
-    some, tried = False, set[bytes]()
-
-    def proved(at: Array | None, zero: Array) -> list[Reached]:
-        try:
-            return [] if at is None else [_reached(system, at, zero, slack)]
-        except RefusedError:
-            return []
+    steps, some, tried = _Steps(system), False, set[bytes]()
 
     def found(shift: float, face: float = 0.0) -> list[Reached]:
         below = face * scale if face or shift else LEAST  # what is 0 has no room to be moved
@@ -60,11 +53,12 @@ def near(system: System, start: Array, least: float = 1.0, slack: Slack | None =
         if shift == 0.0 and zero.tobytes() in tried:
             return []
         tried.add(zero.tobytes())
-        return proved(settled(steps, np.where(zero, 0.0, y + shift * scale * e)), zero)
+        at = settled(steps, np.where(zero, 0.0, y + shift * scale * e))
+        try:
+            return [] if at is None else [reached(system, proposal(system, at, zero), slack)]
+        except RefusedError:
+            return []
 
-    if slack is not None:
-        yield from proved(y, held(y, system.blocks, LEAST, system.dual))
-    steps = _Steps(system)
     for face in (0.0, *FACES):
         for each in found(0.0, face):
             some = True
@@ -85,13 +79,22 @@ def near(system: System, start: Array, least: float = 1.0, slack: Slack | None =
         yield from found(shift, face)
 
 
-def _reached(system: System, y: Array, zero: Array, slack: Slack | None) -> Reached:
-    """What is proved at a point: what the slack may be depends on the radius, and that on the slack."""
-    size, d = np.abs(y) + ALLOWED * np.abs(y).max(initial=0.0), np.zeros(len(system.c))
+def reached(system: System, given: Proposal, slack: Slack | None) -> Reached:
+    """What a proposal proves: what the slack may be depends on the radius, and that on the slack.
+
+    Raises
+    ------
+    RefusedError
+        Where that is nothing.
+    """
+    if slack is None:
+        return reach(system, given)
+    given, y = _stiff(system, given), np.abs(given.high)
+    size = y + ALLOWED * y.max(initial=0.0)
     for _ in range(SWEEPS):
-        d = d if slack is None else slack(size * MORE)
-        found = reach(system, proposal(system, y, zero, d), d)
-        if slack is None or (slack(found.pair().size()) <= d).all():
+        d = slack(size * MORE)
+        found = reach(system, _with_radius(system, given, d), d)
+        if (slack(found.pair().size()) <= d).all():
             return found
         size = size + 2.0 * found.radius
     raise RefusedError("rounded numbers leave no room in the rows")
@@ -182,16 +185,9 @@ def _least(B: Sparse) -> Callable[[Array], Array]:
 
 
 # ---- what the verifier asks for --------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class _Peeled:
-    rows: list[Array]
-    columns: list[Array]
-    core: Array
-
-
-def peeled(M: Sparse, room: Array) -> _Peeled:
-    """Pairs of a row and a column that stands in no other row of those that are left, round by round; ``room`` says how
-    much a column can be moved, 0 for none."""
+def peeled(M: Sparse, room: Array) -> tuple[Array, Array, Array]:
+    """Pairs of a row and a column that stands in no other row of those that are left, round by round, and the rows that
+    are left in the end; ``room`` says how much a column can be moved, 0 for none."""
     M = M.tocsc()
     left, rows, columns = np.ones(M.shape[0], bool), list[Array](), list[Array]()
     row, column = M.indices, np.repeat(np.arange(M.shape[1]), np.diff(M.indptr))
@@ -208,40 +204,67 @@ def peeled(M: Sparse, room: Array) -> _Peeled:
         rows.append(i[first])
         columns.append(j[first])
         left[i[first]] = False
-    return _Peeled(rows, columns, np.flatnonzero(left))
+    pairs = (np.concatenate(x) if x else np.zeros(0, int) for x in (rows, columns))
+    return *pairs, np.flatnonzero(left)
 
 
-def proposal(system: System, y: Array, zero: Array, slack: Array) -> Proposal:
-    """How the equations are solved near a point, where rows are off by some slack more than they are: by pairs, and by
-    least squares in the core of the other rows."""
+def proposal(system: System, y: Array, zero: Array) -> Proposal:
+    """How the equations are solved near a point: by pairs, and by least squares in the core of the other rows."""
     M, N = system.M, system.M.shape[1]
-    pairs = peeled(M, np.where(zero, 0.0, np.abs(y) + _free_room(system, y)))
-    rows, columns = (np.concatenate(x) if x else np.zeros(0, int) for x in (pairs.rows, pairs.columns))
+    rows, columns, rest = peeled(M, np.where(zero, 0.0, np.abs(y) + _free_room(system, y)))
     weight = np.where(zero, 0.0, 1.0)
     weight[columns] = 0.0
-    core, scale, weight, factor, solve = _core(M, pairs.core, weight, bool(slack.any()))
-    left = np.setdiff1d(pairs.core, core)
+    core, scale, weight, factor, solve = _core(M, rest, weight)
+    left = np.setdiff1d(rest, core)
     witness = tuple(_combination(system, row, core, (scale, weight), solve, ~zero) for row in left.tolist())
-    low, C = np.zeros(N), sp.csr_array(M[core])
-    blocks = [(sp.csr_array(M[i]), i, j) for i, j in zip(pairs.rows, pairs.columns, strict=True)][::-1]
-    own = [part.data[part.indices == np.repeat(j, np.diff(part.indptr))] for part, _, j in blocks]
+    low, C, (own, others) = np.zeros(N), sp.csr_array(M[core]), _own(M, rows, columns)
     for _ in range(2):
         r = residual(M, -system.c, -y, -low)
         r, more = r.high + r.low, np.zeros(N)
         if solve is not None:
             more = weight**2 * (C.T @ (scale * solve(scale * r[core])))
-        for (part, i, j), a in zip(blocks, own, strict=True):
-            more[j] = (r[i] - part @ more) / a
-        low = low + more
-    r = residual(M, system.c, y, low).size() + slack
-    radius = np.zeros(N)
+        low = low + _followed(others, -own, -r[rows], more, columns)
+    given = Proposal(y, low, rows, columns, np.zeros(len(rows)), core, scale, weight, factor, left, witness)
+    return _with_radius(system, given, np.zeros(len(system.c)))
+
+
+def _with_radius(system: System, given: Proposal, slack: Array) -> Proposal:
+    """With room for what rows are off, and some slack more."""
+    M, core, factor = system.M, given.core, given.factor
+    r = residual(M, system.c, given.high, given.low).size() + slack
+    radius = np.zeros(M.shape[1])
     if len(core) and factor is not None:
-        radius = weight * float((scale * r[core]).max()) * np.sqrt(8 * len(core) / factor.shift)
-        radius = np.where(weight > 0.0, np.maximum(radius, LEAST), 0.0)
-    for (part, i, j), a in zip(blocks, own, strict=True):
-        radius[j] = 0.0
-        radius[j] = (r[i] + abs(part) @ radius) / np.abs(a) * (1 + 1e-9) + LEAST
-    return Proposal(y, low, rows, columns, radius[columns], core, scale, weight, factor, left, witness)
+        radius = given.weight * float((given.scale * r[core]).max()) * np.sqrt(8 * len(core) / factor.shift)
+        radius = np.where(given.weight > 0.0, np.maximum(radius, LEAST), 0.0)
+    own, others = _own(M, given.rows, given.columns)
+    own = np.abs(own) * (1 - 1e-9)
+    _followed(abs(others), own, r[given.rows] + LEAST * own, radius, given.columns)
+    return replace(given, radius=radius[given.columns])
+
+
+def _own(M: Sparse, rows: Array, columns: Array) -> tuple[Array, Sparse]:
+    """Of the rows of pairs the entries in their own columns, and the others."""
+    G = sp.csr_array(M[rows])
+    own = G.indices == np.repeat(columns, np.diff(G.indptr))
+    return G.data[own], sp.csr_array((np.where(own, 0.0, G.data), G.indices, G.indptr), shape=G.shape)
+
+
+def _followed(others: Sparse, own: Array, r: Array, x: Array, columns: Array) -> Array:
+    """x with (others x + r) / own at the columns of pairs, which follow from those of later rounds."""
+    for _ in range(PEELINGS + 1):
+        before, x[columns] = x[columns], (others @ x + r) / own
+        if np.array_equal(before, x[columns]):
+            break
+    return x
+
+
+def _stiff(system: System, given: Proposal) -> Proposal:
+    """With a factor that proves much of the core's least singular value, where there is one."""
+    if not len(given.core):
+        return given
+    B = sp.csr_array(sp.diags_array(given.scale) @ system.M[given.core] @ sp.diags_array(given.weight))
+    proved = factors(*squared(B), STIFF)
+    return replace(given, factor=next((each for each, least in proved if least > each.shift / 2), given.factor))
 
 
 def _combination(
@@ -283,9 +306,8 @@ def _free_room(system: System, y: Array) -> Array:
     return room
 
 
-def _core(M: Sparse, rows: Array, weight: Array, stiff: bool) -> tuple[Array, Array, Array, Factor | None, Solve]:
-    """Scales and a factor of the core, one that proves much of its least singular value where ``stiff``; rows that
-    follow from others, as far as floats tell, are left out."""
+def _core(M: Sparse, rows: Array, weight: Array) -> tuple[Array, Array, Array, Factor | None, Solve]:
+    """Scales and a factor of the core; rows that follow from others, as far as floats tell, are left out."""
     while True:
         C = sp.csr_array(M[rows])
         C.data = C.data * weight[C.indices]
@@ -301,8 +323,6 @@ def _core(M: Sparse, rows: Array, weight: Array, stiff: bool) -> tuple[Array, Ar
         C.data = C.data * D[i] * W[C.indices]
         factor, solve, bad = factored(*squared(C))
         if not bad.any():
-            proved = factors(*squared(C), STIFF if stiff else ())
-            factor = next((each for each, least in proved if least > each.shift / 2), factor)
             return rows, D, W, factor, solve
         rows = rows[~bad]
 
