@@ -283,7 +283,8 @@ def _message(stored: Canonical, known: Known) -> str:
         return f"the objective falls without end along {falling}: bound it, or add what grows there"
     parts = list[str]()
     if "upper" in known.why:
-        tight = _some(named(row) for row in known.tight.tolist())
+        first = np.sort(np.unique(stored.constraints[known.tight], return_index=True)[1])  # a row of each constraint
+        tight = _some(named(row) for row in known.tight[first].tolist())
         parts.append(
             f"{known.why['upper']}; without room there: {tight}; where they leave no interior, relax one a bit"
         )

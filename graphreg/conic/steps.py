@@ -276,10 +276,9 @@ def _combination(
         return {}
     C, own, (scale, weight) = sp.csr_array(system.M[core]), system.M[[row]].toarray().ravel(), scales
     u = scale * solve(scale * (C @ (weight**2 * own)))
-    pairs = zip(core.tolist(), u.tolist(), strict=True)
-    found = {i: Fraction(x).limit_denominator(round(1 / SIMPLE)) for i, x in pairs if abs(x) > SIMPLE / 2}
     some = np.flatnonzero(np.abs(u) > 1e-9 * np.abs(u).max(initial=0.0))
-    if not 0 < len(some) <= EXACTLY or excess(system, row, found, live) is not None:
+    found, few = _simple(core[some], u[some]), 0 < len(some) <= EXACTLY
+    if not few or (found and excess(system, row, found, live) is not None):
         return found
     A = np.where(live, C[some].toarray(), 0.0)
     columns = pivots(A * scale[some, None] * weight)[: len(some)]
@@ -290,6 +289,17 @@ def _combination(
     except ZeroDivisionError:
         return found
     return dict(zip(core[some].tolist(), times, strict=True))
+
+
+def _simple(rows: Array, times: Array) -> dict[int, Fraction]:
+    """The simple fractions near some multiples of rows; none where one is not simple."""
+    found = dict[int, Fraction]()
+    for i, x in zip(rows.tolist(), times.tolist(), strict=True):
+        near = Fraction(x).limit_denominator(round(1 / SIMPLE))
+        if abs(x - float(near)) > SIMPLE**2 / 10:
+            return {}
+        found |= {i: near} if near else {}
+    return found
 
 
 def pivots(M: Array) -> Array:
