@@ -263,8 +263,9 @@ def _stiff(system: System, given: Proposal) -> Proposal:
     if not len(given.core):
         return given
     B = sp.csr_array(sp.diags_array(given.scale) @ system.M[given.core] @ sp.diags_array(given.weight))
-    proved = factors(*squared(B), STIFF)
-    return replace(given, factor=next((each for each, least in proved if least > each.shift / 2), given.factor))
+    S = sp.csr_array(B @ B.T)
+    definite = (each for each, _ in (_factor(S, shift) for shift in STIFF) if each is not None and (each.d > 0.0).all())
+    return replace(given, factor=next(definite, given.factor))
 
 
 def _combination(
