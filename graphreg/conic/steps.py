@@ -15,7 +15,7 @@ from qdldl import Solver
 from scipy.linalg import qr
 
 from .. import verify
-from ..certificate import MORE, RefusedError
+from ..certificate import EPS, MORE, RefusedError
 from ..terms import Array
 from .canonical import Answer
 from .cones import held, inward, projected, scaling
@@ -30,6 +30,7 @@ Slack = Callable[[Array], Array]
 
 ROUNDS = 20  # of steps from one start
 ALLOWED = 1e-6  # of the largest entry: a radius for which there is slack from the start
+ROUNDED = 4 * EPS  # of the sum of magnitudes of an equation: what it misses by rounding
 SWEEPS = 20  # in which a radius and the slack at it settle
 STIFF = tuple(16.0**-k for k in range(1, 9))  # shifts that are tried, of rows of length 1, where residuals are not tiny
 REGULAR = (1e-16, 1e-13, 1e-10)  # what is added to the equations' diagonal, of rows of length 1
@@ -144,7 +145,7 @@ class _Steps:
     """Least corrections v of M (y + T v) = c, from the quasidefinite system of [[0, B], [B', -I]], B = D M T."""
 
     def __init__(self, system: System) -> None:
-        self.system, self.unit = system, even(system.M)[1]
+        self.system, self.unit, self.sizes = system, even(system.M)[1], abs(system.M)
         self.cone = np.zeros(system.M.shape[1], int)  # the number of the cone in which an entry lies, 0 where in none
         for block in system.blocks:
             count = block.place.stop - block.place.start
@@ -153,16 +154,18 @@ class _Steps:
                 self.cone[block.place] = self.cone.max() + 1 + np.arange(count) // each
 
     def step(self, y: Array, T: Sparse) -> tuple[Array, float, float]:
-        """T v, the length of the longest part of v that belongs to one cone, and that of the longest of all parts."""
+        """T v, the length of the longest part of v that belongs to one cone, and that of the longest of all parts; none
+        where what the equations miss is what rounding leaves."""
         M, c, (m, n) = self.system.M, self.system.c, self.system.M.shape
+        r = residual(M, -c, -y, np.zeros(n))
+        r = r.high + r.low
+        if (np.abs(r) <= ROUNDED * (self.sizes @ np.abs(y) + np.abs(c))).all():
+            return 0.0 * y, 0.0, 0.0
         B = sp.csc_array(M @ T)
         length = np.sqrt(np.bincount(B.indices, B.data * B.data, m))
         D = 1.0 / np.where(length > 0.0, length, 1.0)
         B.data = B.data * D[B.indices]
-        solve = _least(B)
-        r = residual(M, -c, -y, np.zeros(n))
-        r = D * (r.high + r.low)
-        v = np.zeros(n)
+        solve, r, v = _least(B), D * r, np.zeros(n)
         for _ in range(2):
             v = v + solve(np.concatenate([r - B @ v, np.zeros(n)]))[m:]
         parts = np.sqrt(np.bincount(self.cone, v * v))
