@@ -361,7 +361,8 @@ def _root(size: Array, at: Array, count: int) -> Array:
 def factored(S: Sparse, off: Array) -> tuple[Factor | None, Solve, Array]:
     """A factor of S less a shift, how to solve with S, and the rows that seem to
     depend on others. What is proved is the shift less all that rounding may do, so that it must be some of that."""
-    n, shift = S.shape[0], 8.0 * float(off.max()) + 1e-13
+    n = S.shape[0]
+    shift = 8.0 * float(off.max()) + 1e-13 + 8.0 * n * EPS * float(abs(S).sum(axis=1).max())
     while True:
         factor, F = _factor(S, shift)
         if factor is None:
