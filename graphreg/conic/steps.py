@@ -23,7 +23,7 @@ from .programme import Programme, Sparse, System, optimum
 from .verify import EXACTLY, LEAST, Factor, Proposal, Reached, excess, floor, reach, residual, roundings, squared
 
 FACES = (1e-7, 1e-5)  # below which, of the largest entry, parts are held at 0
-SHIFTS = (-9, -8, -5, -1, -7, -3)  # powers of ten by which a start is shifted inwards
+SHIFTS, ON_FACES = range(-9, 0), 5  # powers of ten by which a start is shifted inwards; so many of them on faces
 SLOW = 5  # steps that do not shorten what is left by a third, after which a start is given up
 Solve = Callable[[Array], Array] | None
 Slack = Callable[[Array], Array]
@@ -40,8 +40,8 @@ PEELINGS = 40  # rounds in which pairs are found
 
 def near(system: System, start: Array, least: float = 1.0, slack: Slack | None = None) -> Iterator[Reached]:
     """What is proved near a point: as it is, on coordinate faces of the cones, and further inside them; by how much is
-    relative to its largest entry, or ``least``. The least shift that will do is looked for by halving. With ``slack``
-    it holds of all systems whose rows differ by at most so much at sizes of y, see `graphreg.conic.formula`."""
+    relative to its largest entry, or ``least``. With ``slack`` it holds of all systems whose rows differ by at most so
+    much at sizes of y, see `graphreg.conic.formula`."""
     y = projected(start, system.blocks)
     e = inward(system.blocks, len(y))
     inner = e != 0.0
@@ -64,20 +64,13 @@ def near(system: System, start: Array, least: float = 1.0, slack: Slack | None =
         for each in found(0.0, face):
             some = True
             yield each
-    low = k = 0
-    for i, k in enumerate(SHIFTS):
-        each = found(10.0**k)
-        yield from each
-        if each:
-            some, low = True, max((j for j in SHIFTS[:i] if j < k), default=k)
-            break
-    while k - low > 1:
-        middle = (low + k) // 2
-        each = found(10.0**middle)
-        yield from each
-        low, k = (low, middle) if each else (middle, k)
-    for face, shift in () if some else product(FACES, (1e-9, 1e-7, 1e-5)):
-        yield from found(shift, face)
+    for face, shifts in ((0.0, SHIFTS), *product(FACES, [SHIFTS[:ON_FACES]])):
+        for k in () if face and some else shifts:
+            each = found(10.0**k, face)
+            yield from each
+            if each:
+                some = some or not face
+                break
 
 
 def reached(system: System, given: Proposal, slack: Slack | None) -> Reached:
@@ -207,8 +200,8 @@ def peeled(M: Sparse, room: Array) -> tuple[Array, Array, Array]:
         rows.append(i[first])
         columns.append(j[first])
         left[i[first]] = False
-    pairs = (np.concatenate(x) if x else np.zeros(0, int) for x in (rows, columns))
-    return *pairs, np.flatnonzero(left)
+    none = [np.zeros(0, int)]
+    return np.concatenate(rows or none), np.concatenate(columns or none), np.flatnonzero(left)
 
 
 def proposal(system: System, y: Array, zero: Array) -> Proposal:
