@@ -19,8 +19,9 @@ from ..errors import ConvexityError, ModelError, SolverError
 from ..terms import Array
 from .programme import Block, Programme
 
-SOLVERS = ("CLARABEL", "SCS", "OSQP", "HIGHS")
-OPTIONS = {"use_quad_obj": True}  # so that P is kept
+OURS = "CLARABEL"
+SOLVERS = (OURS, "SCS", "OSQP", "HIGHS")
+Compiled = tuple[Mapping[str, Any], Any, Any]  # data, CVXPY's reductions, and what undoes them
 USUAL = 1e-8  # the tolerance of Clarabel by itself
 SHORTER = 0.9  # of the way to the boundary; usually .99
 
@@ -124,12 +125,27 @@ def check(problem: Any) -> None:
         raise ModelError(f"parameters without a value: {', '.join(lacking)}; set .value of each")
 
 
+def compiled(problem: Any, solver: str) -> Compiled:
+    """What CVXPY makes of a problem for one of `SOLVERS`; it remembers that for the last solver alone."""
+    from cvxpy import error as theirs
+    from cvxpy.reductions.solvers.defines import INSTALLED_SOLVERS
+
+    if solver not in SOLVERS:
+        raise SolverError(f"{solver!r} is none of the solvers whose answers can be certified: {', '.join(SOLVERS)}")
+    if solver not in INSTALLED_SOLVERS:
+        raise SolverError(f"{solver} is not installed; installed are {', '.join(INSTALLED_SOLVERS)}")
+    try:
+        with _without_values(problem):
+            return problem.get_problem_data(solver, solver_opts={})
+    except (theirs.SolverError, theirs.DCPError) as error:
+        raise SolverError(f"{solver} does not take this problem: {error}") from error
+
+
 def canonical(problem: Any) -> Canonical:
     """The conic programme of a problem."""
     from cvxpy import Maximize
 
-    with _without_values(problem):
-        data, chain, inverse = problem.get_problem_data("CLARABEL", solver_opts=dict(OPTIONS))
+    data, chain, inverse = compiled(problem, OURS)
     A, b, q = sp.csr_array(data["A"]), np.asarray(data["b"], float), np.asarray(data["c"], float)
     n = len(q)
     P = sp.csr_array((n, n)) if data.get("P") is None else sp.csr_array(sp.triu(data["P"]))
@@ -187,31 +203,17 @@ class Answer:
 NOTHING = Answer(np.zeros(0), np.zeros(0), "none")
 
 
-def solve(stored: Canonical, solver: str, options: Mapping[str, Any]) -> Answer:
-    """Solve by one of `SOLVERS`, and leave the answer in the problem."""
-    from cvxpy import error as theirs
+def solve(stored: Canonical, solver: str, theirs: Compiled, options: Mapping[str, Any]) -> Answer:
+    """Solve by one of `SOLVERS` what CVXPY made of the problem for it, and leave the answer in the problem."""
+    from cvxpy.error import SolverError as Failed
     from cvxpy.settings import SOLUTION_PRESENT
 
-    from ..base.lazy import cp
-
-    if solver not in SOLVERS:
-        raise SolverError(f"{solver!r} is none of the solvers whose answers can be certified: {', '.join(SOLVERS)}")
-    if solver not in cp.installed_solvers():
-        raise SolverError(f"{solver} is not installed; installed are {', '.join(cp.installed_solvers())}")
-    problem, options = stored.problem, dict(options)
-    if solver == "CLARABEL":
-        data, chain, inverse = stored.data, stored.chain, stored.inverse
-    else:
-        try:
-            with _without_values(problem):
-                data, chain, inverse = problem.get_problem_data(solver, solver_opts=dict(OPTIONS))
-        except (theirs.SolverError, theirs.DCPError) as error:
-            raise SolverError(f"{solver} does not take this problem: {error}") from error
-    raw = chain.solve_via_data(problem, data, solver_opts=options)
+    problem, (data, chain, inverse) = stored.problem, theirs
+    raw = chain.solve_via_data(problem, data, solver_opts=dict(options))
     try:
         problem.unpack_results(raw, chain, inverse)
         status = str(problem.status)
-    except theirs.SolverError:
+    except Failed:
         status = "solver_error"
     x, z = _raw(solver, raw, data["dims"])
     fits = x.shape == stored.programme.q.shape and z.shape == stored.programme.b.shape
@@ -228,7 +230,7 @@ def _same(stored: Canonical, data: Mapping[str, Any]) -> bool:
 
 
 def _raw(solver: str, raw: Any, dims: Any) -> tuple[Array, Array]:
-    if solver == "CLARABEL":
+    if solver == OURS:
         found = raw.x, raw.z
     elif solver == "SCS":
         found = raw["x"], _upper_triangles(np.asarray(raw["y"], float), dims)

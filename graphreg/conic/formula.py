@@ -10,7 +10,9 @@ the box still, and Brouwer gives a fixed point.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +27,7 @@ from .canonical import Canonical
 from .certificate import PROVED
 from .exact import Off, off
 from .programme import Programme, Sparse, System
-from .steps import near
+from .steps import near, reached
 from .verify import Reached
 
 
@@ -88,9 +90,13 @@ class _Rounded:
         return np.concatenate([_up(o.A, y[:n], 0.0 * o.b), _up(o.P[p.curved], y[:n], np.zeros(len(p.curved)))])
 
     def near(self, use: str, found: Reached) -> Iterator[Reached]:
-        """What holds of all of them near what holds of one."""
+        """What holds of all of them at what holds of one, or near it."""
         make, slack = self.uses[use]
-        for each in near(make(self.p), found.high + found.proposal.low, slack=slack):
+        system = make(self.p)
+        first = list[Reached]()
+        with suppress(RefusedError):
+            first.append(reached(system, found.proposal, slack))
+        for each in chain(first, near(system, found.high + found.proposal.low, slack=slack)):
             if not each.missed.any():
                 yield each
 

@@ -69,13 +69,15 @@ def certify(problem: Any, *, solver: str | None = None, gap: float = 1e-6, **opt
     ('certified', True)
     """
     canonical.check(problem)
+    solver, again = solver or canonical.OURS, solver is None and not options and problem.value is not None
+    theirs = canonical.compiled(problem, solver)
     stored = canonical.canonical(problem)
     with stages("certify") as at:
         at("an answer")
-        if solver is None and not options and problem.value is not None:
+        if again:
             answer = replace(canonical.helped(stored.programme), by="a second solve, by Clarabel")
         else:
-            answer = canonical.solve(stored, solver or "CLARABEL", options)
+            answer = canonical.solve(stored, solver, theirs, options)
         reported = None if problem.value is None else float(problem.value)
         at("its bounds")
         return _told(stored, proved(stored.programme, answer, gap), reported)
@@ -283,7 +285,8 @@ def _message(stored: Canonical, known: Known) -> str:
         return f"the objective falls without end along {falling}: bound it, or add what grows there"
     parts = list[str]()
     if "upper" in known.why:
-        tight = _some(named(row) for row in known.tight.tolist())
+        first = np.sort(np.unique(stored.constraints[known.tight], return_index=True)[1])  # a row of each constraint
+        tight = _some(named(row) for row in known.tight[first].tolist())
         parts.append(
             f"{known.why['upper']}; without room there: {tight}; where they leave no interior, relax one a bit"
         )

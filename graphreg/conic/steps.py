@@ -4,7 +4,7 @@ of it."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -15,7 +15,7 @@ from qdldl import Solver
 from scipy.linalg import qr
 
 from .. import verify
-from ..certificate import MORE, RefusedError
+from ..certificate import EPS, MORE, RefusedError
 from ..terms import Array
 from .canonical import Answer
 from .cones import held, inward, projected, scaling
@@ -23,13 +23,14 @@ from .programme import Programme, Sparse, System, optimum
 from .verify import EXACTLY, LEAST, Factor, Proposal, Reached, excess, floor, reach, residual, roundings, squared
 
 FACES = (1e-7, 1e-5)  # below which, of the largest entry, parts are held at 0
-SHIFTS = (-9, -8, -5, -1, -7, -3)  # powers of ten by which a start is shifted inwards
-SLOW = 3  # steps that do not shorten what is left by a third, after which a start is given up
+SHIFTS, ON_FACES = range(-9, 0), 5  # powers of ten by which a start is shifted inwards; so many of them on faces
+SLOW = 5  # steps that do not shorten what is left by a third, after which a start is given up
 Solve = Callable[[Array], Array] | None
 Slack = Callable[[Array], Array]
 
 ROUNDS = 20  # of steps from one start
 ALLOWED = 1e-6  # of the largest entry: a radius for which there is slack from the start
+ROUNDED = 4 * EPS  # of the sum of magnitudes of an equation: what it misses by rounding
 SWEEPS = 20  # in which a radius and the slack at it settle
 STIFF = tuple(16.0**-k for k in range(1, 9))  # shifts that are tried, of rows of length 1, where residuals are not tiny
 REGULAR = (1e-16, 1e-13, 1e-10)  # what is added to the equations' diagonal, of rows of length 1
@@ -39,19 +40,23 @@ PEELINGS = 40  # rounds in which pairs are found
 
 def near(system: System, start: Array, least: float = 1.0, slack: Slack | None = None) -> Iterator[Reached]:
     """What is proved near a point: as it is, on coordinate faces of the cones, and further inside them; by how much is
-    relative to its largest entry, or ``least``. The least shift that will do is looked for by halving. With ``slack``
-    it holds of all systems whose rows differ by at most so much at sizes of y, see `graphreg.conic.formula`."""
+    relative to its largest entry, or ``least``. With ``slack`` it holds of all systems whose rows differ by at most so
+    much at sizes of y, see `graphreg.conic.formula`."""
     y = projected(start, system.blocks)
     e = inward(system.blocks, len(y))
     inner = e != 0.0
     scale = max(least, float(np.abs(y[inner]).max(initial=0.0)))
-    steps, some = _Steps(system), False
+    steps, some, tried = _Steps(system), False, set[bytes]()
 
     def found(shift: float, face: float = 0.0) -> list[Reached]:
-        zero = held(y, system.blocks, face * scale, system.dual) if face else np.zeros(len(y), bool)
+        below = face * scale if face or shift else LEAST  # what is 0 has no room to be moved
+        zero = held(y, system.blocks, below, system.dual)
+        if shift == 0.0 and zero.tobytes() in tried:
+            return []
+        tried.add(zero.tobytes())
         at = settled(steps, np.where(zero, 0.0, y + shift * scale * e))
         try:
-            return [] if at is None else [_reached(system, at, zero, slack)]
+            return [] if at is None else [reached(system, proposal(system, at, zero), slack)]
         except RefusedError:
             return []
 
@@ -59,29 +64,31 @@ def near(system: System, start: Array, least: float = 1.0, slack: Slack | None =
         for each in found(0.0, face):
             some = True
             yield each
-    low = k = 0
-    for i, k in enumerate(SHIFTS):
-        each = found(10.0**k)
-        yield from each
-        if each:
-            some, low = True, max((j for j in SHIFTS[:i] if j < k), default=k)
-            break
-    while k - low > 1:
-        middle = (low + k) // 2
-        each = found(10.0**middle)
-        yield from each
-        low, k = (low, middle) if each else (middle, k)
-    for face, shift in () if some else product(FACES, (1e-9, 1e-7, 1e-5)):
-        yield from found(shift, face)
+    for face, shifts in ((0.0, SHIFTS), *product(FACES, [SHIFTS[:ON_FACES]])):
+        for k in () if face and some else shifts:
+            each = found(10.0**k, face)
+            yield from each
+            if each:
+                some = some or not face
+                break
 
 
-def _reached(system: System, y: Array, zero: Array, slack: Slack | None) -> Reached:
-    """What is proved at a point: what the slack may be depends on the radius, and that on the slack."""
-    size, d = np.abs(y) + ALLOWED * np.abs(y).max(initial=0.0), np.zeros(len(system.c))
+def reached(system: System, given: Proposal, slack: Slack | None) -> Reached:
+    """What a proposal proves: what the slack may be depends on the radius, and that on the slack.
+
+    Raises
+    ------
+    RefusedError
+        Where that is nothing.
+    """
+    if slack is None:
+        return reach(system, given)
+    given, y = _stiff(system, given), np.abs(given.high)
+    size = y + ALLOWED * y.max(initial=0.0)
     for _ in range(SWEEPS):
-        d = d if slack is None else slack(size * MORE)
-        found = reach(system, proposal(system, y, zero, d), d)
-        if slack is None or (slack(found.pair().size()) <= d).all():
+        d = slack(size * MORE)
+        found = reach(system, _with_radius(system, given, d), d)
+        if (slack(found.pair().size()) <= d).all():
             return found
         size = size + 2.0 * found.radius
     raise RefusedError("rounded numbers leave no room in the rows")
@@ -99,7 +106,7 @@ def settled(steps: _Steps, y: Array) -> Array | None:
             return None
         if longest < 1e-6 and (longest > 0.3 * least or longest < 1e-13):
             return y
-        slow = slow + 1 if longest < 0.6 and longest > 0.7 * least else 0
+        slow = slow + 1 if longest > 0.7 * least else 0
         if slow == SLOW:
             return None
         least = min(least, longest)
@@ -131,7 +138,7 @@ class _Steps:
     """Least corrections v of M (y + T v) = c, from the quasidefinite system of [[0, B], [B', -I]], B = D M T."""
 
     def __init__(self, system: System) -> None:
-        self.system, self.unit = system, even(system.M)[1]
+        self.system, self.unit, self.sizes = system, even(system.M)[1], abs(system.M)
         self.cone = np.zeros(system.M.shape[1], int)  # the number of the cone in which an entry lies, 0 where in none
         for block in system.blocks:
             count = block.place.stop - block.place.start
@@ -140,17 +147,19 @@ class _Steps:
                 self.cone[block.place] = self.cone.max() + 1 + np.arange(count) // each
 
     def step(self, y: Array, T: Sparse) -> tuple[Array, float, float]:
-        """T v, the length of the longest part of v that belongs to one cone, and that of the longest of all parts."""
+        """T v, the length of the longest part of v that belongs to one cone, and that of the longest of all parts; none
+        where what the equations miss is what rounding leaves."""
         M, c, (m, n) = self.system.M, self.system.c, self.system.M.shape
+        r = residual(M, -c, -y, np.zeros(n))
+        r = r.high + r.low
+        if (np.abs(r) <= ROUNDED * (self.sizes @ np.abs(y) + np.abs(c))).all():
+            return 0.0 * y, 0.0, 0.0
         B = sp.csc_array(M @ T)
         length = np.sqrt(np.bincount(B.indices, B.data * B.data, m))
         D = 1.0 / np.where(length > 0.0, length, 1.0)
         B.data = B.data * D[B.indices]
-        solve = _least(B)
-        r = residual(M, -c, -y, np.zeros(n))
-        r = D * (r.high + r.low)
-        v = np.zeros(n)
-        for _ in range(3):
+        solve, r, v = _least(B), D * r, np.zeros(n)
+        for _ in range(2):
             v = v + solve(np.concatenate([r - B @ v, np.zeros(n)]))[m:]
         parts = np.sqrt(np.bincount(self.cone, v * v))
         inner, free = float(parts[1:].max(initial=0.0)), float(np.abs(v[self.cone == 0]).max(initial=0.0))
@@ -172,16 +181,9 @@ def _least(B: Sparse) -> Callable[[Array], Array]:
 
 
 # ---- what the verifier asks for --------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class _Peeled:
-    rows: list[Array]
-    columns: list[Array]
-    core: Array
-
-
-def peeled(M: Sparse, room: Array) -> _Peeled:
-    """Pairs of a row and a column that stands in no other row of those that are left, round by round; ``room`` says how
-    much a column can be moved, 0 for none."""
+def peeled(M: Sparse, room: Array) -> tuple[Array, Array, Array]:
+    """Pairs of a row and a column that stands in no other row of those that are left, round by round, and the rows that
+    are left in the end; ``room`` says how much a column can be moved, 0 for none."""
     M = M.tocsc()
     left, rows, columns = np.ones(M.shape[0], bool), list[Array](), list[Array]()
     row, column = M.indices, np.repeat(np.arange(M.shape[1]), np.diff(M.indptr))
@@ -198,40 +200,68 @@ def peeled(M: Sparse, room: Array) -> _Peeled:
         rows.append(i[first])
         columns.append(j[first])
         left[i[first]] = False
-    return _Peeled(rows, columns, np.flatnonzero(left))
+    none = [np.zeros(0, int)]
+    return np.concatenate(rows or none), np.concatenate(columns or none), np.flatnonzero(left)
 
 
-def proposal(system: System, y: Array, zero: Array, slack: Array) -> Proposal:
-    """How the equations are solved near a point, where rows are off by some slack more than they are: by pairs, and by
-    least squares in the core of the other rows."""
+def proposal(system: System, y: Array, zero: Array) -> Proposal:
+    """How the equations are solved near a point: by pairs, and by least squares in the core of the other rows."""
     M, N = system.M, system.M.shape[1]
-    pairs = peeled(M, np.where(zero, 0.0, np.abs(y) + _free_room(system, y)))
-    rows, columns = (np.concatenate(x) if x else np.zeros(0, int) for x in (pairs.rows, pairs.columns))
+    rows, columns, rest = peeled(M, np.where(zero, 0.0, np.abs(y) + _free_room(system, y)))
     weight = np.where(zero, 0.0, 1.0)
     weight[columns] = 0.0
-    core, scale, weight, factor, solve = _core(M, pairs.core, weight, bool(slack.any()))
-    left = np.setdiff1d(pairs.core, core)
+    core, scale, weight, factor, solve = _core(M, rest, weight)
+    left = np.setdiff1d(rest, core)
     witness = tuple(_combination(system, row, core, (scale, weight), solve, ~zero) for row in left.tolist())
-    low, C = np.zeros(N), sp.csr_array(M[core])
-    blocks = [(sp.csr_array(M[i]), i, j) for i, j in zip(pairs.rows, pairs.columns, strict=True)][::-1]
-    own = [part.data[part.indices == np.repeat(j, np.diff(part.indptr))] for part, _, j in blocks]
-    for _ in range(3):
+    low, C, (own, others) = np.zeros(N), sp.csr_array(M[core]), _own(M, rows, columns)
+    for _ in range(2):
         r = residual(M, -system.c, -y, -low)
         r, more = r.high + r.low, np.zeros(N)
         if solve is not None:
             more = weight**2 * (C.T @ (scale * solve(scale * r[core])))
-        for (part, i, j), a in zip(blocks, own, strict=True):
-            more[j] = (r[i] - part @ more) / a
-        low = low + more
-    r = residual(M, system.c, y, low).size() + slack
-    radius = np.zeros(N)
+        low = low + _followed(others, -own, -r[rows], more, columns)
+    given = Proposal(y, low, rows, columns, np.zeros(len(rows)), core, scale, weight, factor, left, witness)
+    return _with_radius(system, given, np.zeros(len(system.c)))
+
+
+def _with_radius(system: System, given: Proposal, slack: Array) -> Proposal:
+    """With room for what rows are off, and some slack more."""
+    M, core, factor = system.M, given.core, given.factor
+    r = residual(M, system.c, given.high, given.low).size() + slack
+    radius = np.zeros(M.shape[1])
     if len(core) and factor is not None:
-        radius = weight * float((scale * r[core]).max()) * np.sqrt(8 * len(core) / factor.shift)
-        radius = np.where(weight > 0.0, np.maximum(radius, LEAST), 0.0)
-    for (part, i, j), a in zip(blocks, own, strict=True):
-        radius[j] = 0.0
-        radius[j] = (r[i] + abs(part) @ radius) / np.abs(a) * (1 + 1e-9) + LEAST
-    return Proposal(y, low, rows, columns, radius[columns], core, scale, weight, factor, left, witness)
+        radius = given.weight * float((given.scale * r[core]).max()) * np.sqrt(8 * len(core) / factor.shift)
+        radius = np.where(given.weight > 0.0, np.maximum(radius, LEAST), 0.0)
+    own, others = _own(M, given.rows, given.columns)
+    own = np.abs(own) * (1 - 1e-9)
+    _followed(abs(others), own, r[given.rows] + LEAST * own, radius, given.columns)
+    return replace(given, radius=radius[given.columns])
+
+
+def _own(M: Sparse, rows: Array, columns: Array) -> tuple[Array, Sparse]:
+    """Of the rows of pairs the entries in their own columns, and the others."""
+    G = sp.csr_array(M[rows])
+    own = G.indices == np.repeat(columns, np.diff(G.indptr))
+    return G.data[own], sp.csr_array((np.where(own, 0.0, G.data), G.indices, G.indptr), shape=G.shape)
+
+
+def _followed(others: Sparse, own: Array, r: Array, x: Array, columns: Array) -> Array:
+    """x with (others x + r) / own at the columns of pairs, which follow from those of later rounds."""
+    for _ in range(PEELINGS + 1):
+        before, x[columns] = x[columns], (others @ x + r) / own
+        if np.array_equal(before, x[columns]):
+            break
+    return x
+
+
+def _stiff(system: System, given: Proposal) -> Proposal:
+    """With a factor that proves much of the core's least singular value, where there is one."""
+    if not len(given.core):
+        return given
+    B = sp.csr_array(sp.diags_array(given.scale) @ system.M[given.core] @ sp.diags_array(given.weight))
+    S = sp.csr_array(B @ B.T)
+    definite = (each for each, _ in (_factor(S, shift) for shift in STIFF) if each is not None and (each.d > 0.0).all())
+    return replace(given, factor=next(definite, given.factor))
 
 
 def _combination(
@@ -243,10 +273,9 @@ def _combination(
         return {}
     C, own, (scale, weight) = sp.csr_array(system.M[core]), system.M[[row]].toarray().ravel(), scales
     u = scale * solve(scale * (C @ (weight**2 * own)))
-    pairs = zip(core.tolist(), u.tolist(), strict=True)
-    found = {i: Fraction(x).limit_denominator(round(1 / SIMPLE)) for i, x in pairs if abs(x) > SIMPLE / 2}
     some = np.flatnonzero(np.abs(u) > 1e-9 * np.abs(u).max(initial=0.0))
-    if excess(system, row, found, live) is not None or not 0 < len(some) <= EXACTLY:
+    found, few = _simple(core[some], u[some]), 0 < len(some) <= EXACTLY
+    if not few or (found and excess(system, row, found, live) is not None):
         return found
     A = np.where(live, C[some].toarray(), 0.0)
     columns = pivots(A * scale[some, None] * weight)[: len(some)]
@@ -257,6 +286,17 @@ def _combination(
     except ZeroDivisionError:
         return found
     return dict(zip(core[some].tolist(), times, strict=True))
+
+
+def _simple(rows: Array, times: Array) -> dict[int, Fraction]:
+    """The simple fractions near some multiples of rows; none where one is not simple."""
+    found = dict[int, Fraction]()
+    for i, x in zip(rows.tolist(), times.tolist(), strict=True):
+        near = Fraction(x).limit_denominator(round(1 / SIMPLE))
+        if abs(x - float(near)) > SIMPLE**2 / 10:
+            return {}
+        found |= {i: near} if near else {}
+    return found
 
 
 def pivots(M: Array) -> Array:
@@ -273,9 +313,8 @@ def _free_room(system: System, y: Array) -> Array:
     return room
 
 
-def _core(M: Sparse, rows: Array, weight: Array, stiff: bool) -> tuple[Array, Array, Array, Factor | None, Solve]:
-    """Scales and a factor of the core, one that proves much of its least singular value where ``stiff``; rows that
-    follow from others, as far as floats tell, are left out."""
+def _core(M: Sparse, rows: Array, weight: Array) -> tuple[Array, Array, Array, Factor | None, Solve]:
+    """Scales and a factor of the core; rows that follow from others, as far as floats tell, are left out."""
     while True:
         C = sp.csr_array(M[rows])
         C.data = C.data * weight[C.indices]
@@ -291,8 +330,6 @@ def _core(M: Sparse, rows: Array, weight: Array, stiff: bool) -> tuple[Array, Ar
         C.data = C.data * D[i] * W[C.indices]
         factor, solve, bad = factored(*squared(C))
         if not bad.any():
-            proved = factors(*squared(C), STIFF if stiff else ())
-            factor = next((each for each, least in proved if least > each.shift / 2), factor)
             return rows, D, W, factor, solve
         rows = rows[~bad]
 
@@ -301,7 +338,7 @@ def even(M: Sparse) -> tuple[Array, Array]:
     """Scales of rows and columns that bring all entries to about 1."""
     i, j, size = np.repeat(np.arange(M.shape[0]), np.diff(M.indptr)), M.indices, np.abs(M.data)
     D, W = np.ones(M.shape[0]), np.ones(M.shape[1])
-    for _ in range(3):
+    for _ in range(2):
         W = W / _root(size * D[i] * W[j], j, len(W))
         D = D / _root(size * D[i] * W[j], i, len(D))
     return D, W
@@ -317,7 +354,8 @@ def _root(size: Array, at: Array, count: int) -> Array:
 def factored(S: Sparse, off: Array) -> tuple[Factor | None, Solve, Array]:
     """A factor of S less a shift, how to solve with S, and the rows that seem to
     depend on others. What is proved is the shift less all that rounding may do, so that it must be some of that."""
-    n, shift = S.shape[0], 8.0 * float(off.max()) + 1e-13
+    n = S.shape[0]
+    shift = 8.0 * float(off.max()) + 1e-13 + 8.0 * n * EPS * float(abs(S).sum(axis=1).max())
     while True:
         factor, F = _factor(S, shift)
         if factor is None:
@@ -334,7 +372,7 @@ def factored(S: Sparse, off: Array) -> tuple[Factor | None, Solve, Array]:
 
     def solve(r: Array) -> Array:
         x = np.zeros(n)
-        for _ in range(3):
+        for _ in range(2):
             x = x + F.solve(r - S @ x)
         return x
 

@@ -259,6 +259,17 @@ def test_values_are_rounded_outwards_over_the_whole_box():
         assert Fraction(verify._below(found, 0.1, 0.0)) <= dot(a, y) + Fraction(0.1)
 
 
+def test_a_quadratic_form_of_many_entries_is_rounded_outwards():
+    """Each row's sum loses half a unit at every step, all in the same direction."""
+    n = 40
+    P = np.full((n, n), EPS / 2.0)
+    P[0], P[:, 0] = 1.0, 1.0
+    value, error = verify.quadratic(sp.csr_array(P), Pair(np.ones(n), np.zeros(n), np.zeros(n)))
+    lost = Fraction((n - 1) ** 2) * Fraction(EPS) / 4
+    assert Fraction(value) == Fraction(2 * n - 1, 2)
+    assert lost <= Fraction(error)
+
+
 def test_payments_are_paid():
     p, value, _, _ = planted(4)
     known = proving.proved(p, canonical.helped(p), 1e-6)
