@@ -257,7 +257,7 @@ def dummies(extra=None):
 FOLLOWS = {0: Fraction(-1, 3), 1: Fraction(1, 3), 2: Fraction(1, 3)}
 
 
-def dropping(K, combination=None, v=None, low=None, at=0, moving=None, outside=None, also=None):
+def dropping(K, combination=None, v=None, low=None, at=0, *, moving=None, outside=None, also=None, more=None):
     """True where the equation is found to follow: balanced in rationals, then."""
     K = np.asarray(K, dtype=float)
     rng = np.random.default_rng(2)
@@ -269,6 +269,8 @@ def dropping(K, combination=None, v=None, low=None, at=0, moving=None, outside=N
     some = np.arange(min(len(K), 5)) if moving is None else moving
     R[np.ix_(some, kept)] = np.linalg.pinv(K[some][:, kept].T)
     R[np.abs(R) < 1e-12] = 0.0
+    if more is not None:
+        R[-len(more) :, kept] = more
     dropped = {at: FOLLOWS if combination is None else combination} | (also or {})
     found = answers(system, R)
     z = sizes(system, found, np.where(np.isin(np.arange(K.shape[1]), kept), left_of(system, v, low), 0.0))
@@ -331,6 +333,29 @@ def test_equations_follow_at_variables_that_are_0_and_stay_so(v, low, moves, fol
     first = np.random.default_rng(3).standard_normal(5)
     moving = np.arange(6) if moves else None
     found = dropping(dummies(ROW), v=[*first, v], low=np.array([0.0] * 5 + [low]), moving=moving)
+    assert found == follows
+
+
+TIED = [ROW, [0.5, 1.0, 0.0]]  # of both together the law holds where they are the same
+
+
+@pytest.mark.parametrize(
+    ("v", "low", "R", "follows"),
+    [
+        ((0.3, 0.3), (0.0, 0.0), (0.0, 0.0), True),
+        ((0.3, 0.3), (2.0**-60, 2.0**-60), (0.0, 0.0), True),
+        ((0.3, 0.3), (2.0**-60, 0.0), (0.0, 0.0), False),
+        ((0.3, np.nextafter(0.3, 1.0)), (0.0, 0.0), (0.0, 0.0), False),
+        ((1.0, 1.0 - 2.0**-53), (0.0, 2.0**-53), (0.0, 0.0), True),
+        ((0.3, 0.3), (0.0, 0.0), (2.0**-20, 2.0**-20), True),
+        ((0.3, 0.3), (0.0, 0.0), (2.0**-20, 0.0), False),
+        ((0.3, 0.3), (0.0, 0.0), (2.0**-20, 2.0**-20 + 2.0**-70), False),
+        ((0.0, 0.0), (0.0, 0.0), (0.0, 2.0**-20), False),
+    ],
+)
+def test_equations_follow_where_what_is_off_the_law_cancels_exactly(v, low, R, follows):
+    first = np.random.default_rng(3).standard_normal(5)
+    found = dropping(dummies(TIED), v=[*first, *v], low=np.array([0.0] * 5 + [*low]), more=np.array(R)[:, None])
     assert found == follows
 
 

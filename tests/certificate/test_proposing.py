@@ -24,6 +24,7 @@ from graphreg.certificate.proposing.plan import Planner
 from graphreg.certificate.proposing.slack import Slack
 from graphreg.certificate.proposing.systems import eliminated, independent, right_inverses
 from graphreg.certificate.proposing.systems import solved as answered
+from graphreg.certificate.proposing.ties import tied, ties_of
 from graphreg.certificate.rationals import Echelon
 
 
@@ -285,3 +286,43 @@ def test_nor_does_a_row_of_certifiers():
     gc.collect()
     assert gone() is None
     assert last.enclosure.planner is first.enclosure.planner
+
+
+# ---- columns that depend on one another, and equations that determine flows ------------------------------------------
+def certified(loss, penalty, rows, X, y, where):
+    problem = gr.Problem(loss(gr.NodeData.from_arrays(X, y, where)) + 0.2 * penalty(rows))
+    return problem.solve(gr.InteriorPoint(), gap=1e-6, progress=False, on_failure="return").status == "certified"
+
+
+@pytest.mark.parametrize("loss", [gr.SquaredLoss, gr.HuberLoss, gr.QuantileLoss])
+@pytest.mark.parametrize("columns", ["twice", "all categories"])
+def test_rows_of_columns_that_depend_on_one_another_are_certified(columns, loss):
+    rng, n = np.random.default_rng(0), 45  # more equations than are looked at in rationals
+    x, group = rng.normal(size=n), rng.integers(0, 3, n)[:, None]
+    X = np.column_stack([x, 1.0 + x**2, x] if columns == "twice" else [np.ones(n), group == range(3)])
+    graph = nx.random_regular_graph(4, n, seed=1)
+    for rows in (gr.w.along([*range(n)], 2), gr.w.across(graph, 2)):
+        assert certified(loss, gr.L1(), rows, X, x + 0.3 * rng.normal(size=n), range(n))
+
+
+def test_flows_that_nodes_without_data_determine_to_be_0_are_let_go():
+    """Five equations of three flows for each coordinate; the penalty costs nothing at the optimum."""
+    rng, n = np.random.default_rng(0), 20
+    where = np.repeat(np.arange(15), 4)
+    X, y = rng.normal(size=(60, 2)), np.exp(rng.normal(size=60))
+    assert certified(gr.GammaLoss, gr.L1(), rng.normal(size=(3, n)).round(1) @ gr.w.at([*range(n)]), X, y, where)
+
+
+def test_ties_are_found_and_kept_exactly():
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 3, 40)[:, None] == range(3)
+    X = np.column_stack([rng.normal(size=40), np.ones(40), group, 2.0 * np.ones(40)])
+    data = gr.NodeData.from_arrays(X, rng.normal(size=40), range(40))
+    form = gr.Problem(gr.SquaredLoss(data) + gr.L1()(gr.w.along([*range(40)], 2))).form
+    ties, system = ties_of(form), System(form)
+    assert len(ties) == 2
+    assert all((X @ nu == 0.0).all() and nu[j] == 1.0 for j, nu in ties.items())
+    v = tied(system, rng.normal(size=system.size), ties, free=False)
+    u = system.flows[0].taken(v)
+    for nu in ties.values():
+        assert not any(times([numbers(nu)], row)[0] for row in map(numbers, u))

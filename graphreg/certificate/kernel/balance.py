@@ -10,7 +10,7 @@ then x -> -(Bv) + (I - BR) x maps the box |x| <= z into itself; at a fixed point
 all kept equations, and v + Rx lies within |R| z of v. If for each dropped equation i there is y with y_i != 0, else
 supported on kept equations, such that
 
-    (y'B)_j = 0 exactly at every variable j that is not 0 or moves (v_j != 0, or row j of R is not 0),           (B)
+    y'Bv = 0 and y'BR = 0, exactly,                                                                               (B)
 
 then y'B(v + Rx) = 0, and with the kept equations the dropped one vanishes too. Nothing is assumed of v, R and z.
 """
@@ -91,6 +91,7 @@ class Balanced:
     spread: Array
     lost: Array
     why: str = ""
+    open: Array = field(default_factory=lambda: np.zeros(0, dtype=bool))  # of each equation whether it is not closed
 
 
 def balanced(system: System, w: Witness) -> Balanced:
@@ -108,12 +109,11 @@ def balanced(system: System, w: Witness) -> Balanced:
     need((w.z[~kept] == 0.0).all(), "a dropped equation is corrected")
     left = system.residual(w.high, w.low, w.plain).size().ravel()
     closed = upwards(left + w.answers.passed(w.z), 2) <= w.z
-    live = (w.high != 0.0) | (w.low != 0.0) | w.answers.moves
     open_ = kept & ~closed
-    open_[[i for i in w.dropped if not _follows(system, i, w.dropped[i], kept, live)]] = True
+    open_[[i for i in w.dropped if not _follows(system, i, w, kept)]] = True
     lost = np.zeros(system.form.n_components, dtype=bool)
     lost[system.component[open_]] = True
-    return Balanced(w.high, w.low, w.answers.moved(w.z), lost, _named(system, open_))
+    return Balanced(w.high, w.low, w.answers.moved(w.z), lost, _named(system, open_), open_)
 
 
 def _named(system: System, open_: Array) -> str:
@@ -124,11 +124,12 @@ def _named(system: System, open_: Array) -> str:
     return f"prices and flows are not balanced (column {column!r} at node {label!r})"
 
 
-def _follows(system: System, i: int, combination: Combination, kept: Array, live: Array) -> bool:
-    """True where y'B = 0 exactly at all live variables, y_i != 0, and y is else supported on kept equations (B).
+def _follows(system: System, i: int, w: Witness, kept: Array) -> bool:
+    """True where y'Bv = 0 and y'BR = 0 exactly, y_i != 0, and y is else supported on kept equations (B).
 
-    In integers: y times its common denominator, the floats of B times 2^BITS.
+    In integers: y times its common denominator, floats times 2^BITS.
     """
+    combination = w.dropped[i]
     if not combination.get(i) or any(not 0 <= j < len(kept) or (j != i and not kept[j]) for j in combination):
         return False
     if system.outside is not None and any(_outside(system, j) for j in combination):
@@ -140,10 +141,23 @@ def _follows(system: System, i: int, combination: Combination, kept: Array, live
         factor = y.numerator * (whole // y.denominator)
         entries = slice(B.indptr[j], B.indptr[j + 1])
         for variable, x in zip(B.indices[entries].tolist(), B.data[entries].tolist(), strict=True):
-            if live[variable]:
-                top, bottom = x.as_integer_ratio()
-                total[variable] = total.get(variable, 0) + factor * top * ((1 << BITS) // bottom)
-    return not any(total.values())
+            total[variable] = total.get(variable, 0) + factor * _whole(x)
+    some = [j for j, y in total.items() if y]
+    point = zip(some, w.high[some].tolist(), w.low[some].tolist(), strict=True)
+    if sum([total[j] * (_whole(high) + _whole(low)) for j, high, low in point]):
+        return False
+    moved: dict[int, int] = {}
+    for j in some:
+        entries = slice(w.answers.R.indptr[j], w.answers.R.indptr[j + 1])
+        for k, r in zip(w.answers.R.indices[entries].tolist(), w.answers.R.data[entries].tolist(), strict=True):
+            moved[k] = moved.get(k, 0) + total[j] * _whole(r)
+    return not any(moved.values())
+
+
+def _whole(x: float) -> int:
+    """A float times 2^BITS."""
+    top, bottom = x.as_integer_ratio()
+    return top * ((1 << BITS) // bottom)
 
 
 def _outside(system: System, j: int) -> bool:

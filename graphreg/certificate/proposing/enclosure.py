@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -27,10 +28,12 @@ from ..kernel.value import Enclosed, LowerBound, lower_bound
 from .plan import JointPlan, Plan, Planner
 from .shifted_duals import ShiftedDuals
 from .slack import Slack, held_first
+from .ties import Ties, tied, tied_plan, ties_of
 
 TINY = 1e-200  # numbers that small may leave their domains by what products of them miss
 SWEEPS = 3  # corrections, each of what the one before left
 AGAIN = 4  # attempts with fewer and fewer variables that may move
+LET_GO = 8  # attempts in which flows are let go, and prices
 PULLS = (4e-15, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 1e-2)  # shares of the way to a point well inside all domains
 ROUNDED = 3.0  # of what sums may miss at a point: what they and its correction leave there
 SHRUNK = 1e-13  # what flows are shrunk by beside what they need: they may be rounded out of their domains as they are
@@ -86,16 +89,28 @@ class Enclosure:
             for found in self._plainly(v):
                 if float(found[0].lower.sum()) >= least:
                     return self._enclosed(*found)
-        best = self._tried(v)
-        if not _whole(best) and self.mixed and self.system.outside is None:
+        best = self._nothing(v)
+        for best in self._bounds(v, center):
+            if _whole(best):
+                break
+        return self._enclosed(*best)
+
+    def _bounds(self, v: Array, center: Callable[[], DualPoint | None] | None) -> Iterator[Proved]:
+        """The best bound of each component so far, next to the point and then farther and farther from it."""
+        best, inside = self._nothing(v), self.system.outside is None
+        if self.mixed and self.ties:
+            yield (best := self._tied(v))
+        yield (best := self._better(best, self._tried(v)))
+        if self.mixed and inside:
             with suppress(RefusedError):
                 for found in self._shrunk(self._joint(Slack.of(self.system, v, flows=False)), v, plain=False):
-                    best = self._better(best, found)
-        if not _whole(best) and center is not None:
-            best = self._pulled(best, v, center())
-        if not _whole(best) and self.system.outside is None:
-            best = self._better(best, self._tried(np.zeros(len(v))))
-        return self._enclosed(*best)
+                    yield (best := self._better(best, found))
+        if center is not None:
+            yield (best := self._pulled(best, v, center()))
+        for flows in (False, True) if inside else ():
+            yield (best := self._better(best, self._let_go(v, flows)))
+        if inside:
+            yield self._better(best, self._tried(np.zeros(len(v))))
 
     def beside(self, found: Enclosed) -> Enclosed | None:
         """What is proved of the same dual points here, where ``found`` is of a form with the same graph and designs."""
@@ -204,6 +219,67 @@ class Enclosure:
             near, left = (near, left[:k]) if _whole(nearer) else (nearer, left[k + 1 :])
             k = len(left) // 3 if len(left) < len(PULLS) - 1 else len(left) - 1
         return best
+
+    def _let_go(self, v: Array, flows: bool) -> Proved:
+        """The bound of what balances where an equation stays open: flows that touch it are 0, and if it is still open
+        prices too. That costs what their penalties do: where ``flows``, all flows are 0 from the start.
+
+        So end flows that equations of nodes without data determine to be 0, and rows whose sums over nodes rounding
+        keeps from being 0.
+        """
+        system, best = self.system, self._nothing(v)
+        flow = np.zeros(system.size, dtype=bool)
+        for one in system.flows:
+            flow[one.columns] = True
+        held = flow & flows
+        v = np.where(held, 0.0, v)
+        for _ in range(LET_GO):
+            try:
+                found = self._next_to(v, held, apart=False)
+            except (RefusedError, np.linalg.LinAlgError) as error:
+                return replace(best[0], why=best[0].why or str(error)), best[1]
+            best, outside = self._better(best, found), found[0].outside
+            touching = abs(self.B) @ found[1].open > 0.0
+            let = next((x for x in (touching & flow & (v != 0.0), touching & (v != 0.0)) if x.any()), touching)
+            let = let | (outside & held)
+            if _whole(best) or not (let | outside).any():
+                break
+            held, v = held | let | outside, np.where(let, 0.0, v)
+        return best
+
+    @cached_property
+    def ties(self) -> Ties:
+        """The dependencies of columns."""
+        return ties_of(self.form) if self.like is None else self.like.ties
+
+    def _tied(self, v: Array) -> Proved:
+        """The bound next to flows that depend on one another as columns do."""
+        system, best, zero = self.system, self._nothing(v), np.zeros(len(v))
+        flow = np.concatenate([zero[:0], *(np.full(one.size, one in system.flows) for one in system.summands)]) > 0.0
+        for pull in PULLS[1:]:
+            high, held = tied(system, np.where(flow, (1.0 - pull) * v, v), self.ties), np.zeros(len(v), dtype=bool)
+            for _ in range(AGAIN):
+                try:
+                    plan = tied_plan(self.planner, Slack.of(system, high), held, self.ties)
+                except (RefusedError, np.linalg.LinAlgError) as error:
+                    return replace(best[0], why=best[0].why or str(error)), best[1]
+                for _ in range(SWEEPS):
+                    left = system.residual(high, zero)
+                    high = tied(system, high - plan.moved((left.high + left.low).ravel()), self.ties)
+                box = plan.box(system, high, zero, plan.sizes(system.residual(high, zero).size().ravel()))
+                found = lower_bound(system, box), box
+                best = self._better(best, found)
+                if _whole(best):
+                    return best
+                if not (found[0].outside & ~held).any():
+                    break
+                held = held | found[0].outside
+        return best
+
+    @cached_property
+    def B(self) -> Any:  # noqa: N802  (a matrix)
+        """Of each variable, by equations, what it adds to them."""
+        return self.system.rows(np.arange(self.system.size))
 
     def _next_to(self, v: Array, held: Array, apart: bool) -> Proved:
         plan = self.planner.near(v, Slack.of(self.system, v), held, apart)
