@@ -279,7 +279,7 @@ class Enclosure:
     @cached_property
     def B(self) -> Any:  # noqa: N802  (a matrix)
         """Of each variable, by equations, what it adds to them."""
-        return self.system.rows(np.arange(self.system.size))
+        return self.system.kind.rows(np.arange(self.system.size))
 
     def _next_to(self, v: Array, held: Array, apart: bool) -> Proved:
         plan = self.planner.near(v, Slack.of(self.system, v), held, apart)

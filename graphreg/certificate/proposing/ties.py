@@ -86,7 +86,7 @@ def tied_plan(planner: Planner, slack: Slack, held: Array, ties: Ties) -> Plan:
             each[:, list(ties)] = 0.0
     free = np.flatnonzero(weight > 0.0)
     need(len(rows) <= MOST, "too many equations depend on one another")
-    B = system.rows(free)
+    B = system.kind.rows(free)
     found = solved(B[:, rows].toarray().T, weight[free], rows // d)
     R = np.zeros((V, N))
     R[np.ix_(free, rows[found.kept])] = found.X
