@@ -339,7 +339,8 @@ class Problem(ShownFormula):
 
     # ---- the exact route ---------------------------------------------------------------------------------------
     def compile(self, form: str = "primal") -> Compiled:
-        """The problem in CVXPY, primal or dual, stacked and sparse.
+        """The problem in CVXPY, primal or dual, stacked and sparse, with the numbers of the problem themselves: what
+        `graphreg.certify` proves of it is proved of the problem.
 
         Returns
         -------
@@ -357,7 +358,7 @@ class Problem(ShownFormula):
         'Problem'
         """
         checks.one_of("primal", "dual")(form, "form")
-        built = conic.primal(self.form) if form == "primal" else conic.dual(self.form)
+        built = conic.primal(self.form, reduced=False) if form == "primal" else conic.dual(self.form)
         built.refresh()
         return Compiled(built.cvxpy, built.w, built.z, built)
 

@@ -149,13 +149,14 @@ def _written(strength: Strength, known: dict[int, tuple[Parameter, Any]]) -> Any
     return strength.factor * known[id(parameter)][1]
 
 
-def primal(form: Form, units: Units = PLAIN) -> ConicProblem:
-    """minimise P(w) with one variable z = Kw - center per edge block, whose constraint's dual value is the flow."""
+def primal(form: Form, units: Units = PLAIN, reduced: bool = True) -> ConicProblem:
+    """minimise P(w) with one variable z = Kw - center per edge block, whose constraint's dual value is the flow; with
+    the numbers of the form themselves, or squares ``reduced`` to as many as there are coordinates, which rounds."""
     inner = units.inner(form)
     parameters = Parameters(inner, units)
     strengths: dict[int, tuple[Parameter, Any]] = {}
     constraints: list[Any] = []
-    losses = [_loss(block, parameters, constraints) for block in inner.samples]
+    losses = [_loss(block, parameters, constraints, reduced) for block in inner.samples]
     objective: list[Any] = [
         _written(block.strength, strengths) * value for block, (value, _) in zip(inner.samples, losses, strict=True)
     ]
@@ -190,9 +191,9 @@ def primal(form: Form, units: Units = PLAIN) -> ConicProblem:
     return ConicProblem(form, problem, parameters.V, zs, read_back, list(strengths.values()))
 
 
-def _loss(block: SampleBlock, w: Parameters, constraints: list[Any]) -> tuple[Any, Any]:
+def _loss(block: SampleBlock, w: Parameters, constraints: list[Any], reduced: bool) -> tuple[Any, Any]:
     """The loss, and where its prices are not its gradients the constraint Aw + offset = x whose dual value they are."""
-    if isinstance(block.loss, AbstractQuadraticLoss) and block.map.noun == "sample":
+    if reduced and isinstance(block.loss, AbstractQuadraticLoss) and block.map.noun == "sample":
         B, q, constant = _reduced(block)
         return cp.sum_squares(w.apply(B) - q) / 2 + constant, None
     x, link = w.apply(block.A), None
