@@ -40,6 +40,7 @@ from .program import FILE, SECONDS, choice, gap_option, main
 @click.option("--seconds", type=SECONDS, help="A budget of time for all of it.")
 @click.option("--intervals", type=FILE, help="Write standard errors and 95% intervals of each node alone to this file.")
 @click.option("--predict", type=(FILE, FILE), metavar="ROWS FILE", help="Predict the rows of a table, into a file.")
+@choice("--unseen", "error", "pooled", help="Rows of --predict at new nodes: refused, or by one model for all nodes.")
 @click.option("--code", is_flag=True, help="Print the lines of Python that do the same, and nothing else.")
 @with_outputs("the scores and the clusters")
 def fit(
@@ -54,7 +55,7 @@ def fit(
 
     from . import folder
 
-    code, (rows, predictions) = asked.pop("code"), asked.pop("predict") or (None, None)
+    code, unseen, (rows, predictions) = asked.pop("code"), asked.pop("unseen"), asked.pop("predict") or (None, None)
     folder.check_new(intervals, to.force, "--intervals")
     folder.check_new(predictions, to.force, "--predict")
     if rows is not None and not rows.is_file():
@@ -72,7 +73,9 @@ def fit(
             "coefficients": found.table().to_dict("index"),
         }
         if rows is not None and predictions is not None:
-            written = with_predictions(found.rows.rows_like(rows), found.predict(rows), found.solution.status)
+            with said_as_options():
+                predicted = found.predict(rows, unseen=unseen)
+            written = with_predictions(found.rows.rows_like(rows), predicted, found.solution.status)
             folder.write_all(predictions.parent, {predictions.name: escaping.table(written)})
         more = [] if intervals is None else _intervals(found, intervals)
         for table_of in more:
@@ -103,7 +106,7 @@ def _intervals(found: Any, file: Path) -> list[Any]:
 
 def typed(said: str) -> str:
     """Remedies as they are typed here: --missing drop for missing="drop", and what is done to a column in the file."""
-    said = re.sub(r'\b(missing|repeated|ids|loss)="(\w+)"', r"--\1 \2", said)
+    said = re.sub(r'\b(missing|repeated|ids|loss|unseen)="(\w+)"', r"--\1 \2", said)
     said = re.sub(r" \(pd\.to_datetime.*?\) or days .*?\.dt\.days,", " or days, in the file,", said)
     said = re.sub(r", e\.g\. frame\[.*?\)\.astype\(float\)", " in the file", said)
     return said.replace("features=[...]", "--features A,B,...").replace("edge_weight=", "--edge-weight")

@@ -49,6 +49,7 @@ def test_it_is_the_same_as_in_python(folder):
     ("options", "said"),
     [
         ((), "'age' is missing in lines 5, 32; use --missing drop or --missing mean"),
+        (("--target", "age", "--features", "visits"), "use --missing drop or --missing mean: both leave these rows out"),
         (("--target", "visit"), "visits.csv has no column 'visit'; did you mean 'visits'?"),
         (("--missing", "drop", "--loss", "PoisonLoss"), "did you mean 'PoissonLoss'"),
         (("--missing", "drop", "--edge-weight", "km"), "named by --edge-weight"),
@@ -171,6 +172,11 @@ def test_rows_that_cannot_be_predicted_are_named_by_their_lines_and_a_file_that_
     assert done.exit_code == 3
     assert "'clinic' is no node in line 3: 'St. F'; did you mean" in done.output
     assert "'age' is no number in line 4: 'old'" in done.output
+    assert "or say --unseen pooled, the one model for all nodes" in " ".join(done.output.split())
     assert not (folder / "predictions.csv").exists()
+    (folder / "rows.csv").write_text("clinic,age\nSt. A,50\nSt. F,51\n")
+    done = run(*asked, "rows.csv", "others.csv", "--unseen", "pooled")
+    assert done.exit_code == 0, done.output
+    assert pd.read_csv("others.csv")["clinic"].tolist() == ["St. A", "St. F"]
     monkeypatch.setattr(gr, "fit", lambda *_, **__: pytest.fail("fitted in vain"))
     assert "--predict: there is no file 'row.csv'" in run(*asked, "row.csv", "predictions.csv").output
