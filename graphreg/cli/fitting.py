@@ -49,11 +49,11 @@ def fit(
     """Fit a model at every node to the rows of TABLE, tied together along EDGES (the labels of their ends in the
     first two columns), and say how well it predicts rows that were held out.
 
-    Features are standardised inside; coefficients (--csv) are in the units of the table.
+    Features are standardised inside; coefficients (--csv, with the cluster of each node) are in the units of the table.
     """
     import graphreg as gr
 
-    from . import folder
+    from . import folder, results
 
     code, unseen, (rows, predictions) = asked.pop("code"), asked.pop("unseen"), asked.pop("predict") or (None, None)
     folder.check_new(intervals, to.force, "--intervals")
@@ -70,7 +70,9 @@ def fit(
             "remarks": list(found.remarks),
             "scores": found.scores.to_dict("index"),
             "status": found.solution.status,
+            "certificate": results.bounds(found.solution),
             "coefficients": found.table().to_dict("index"),
+            "clusters": results.clusters(found.solution),
         }
         if rows is not None and predictions is not None:
             with said_as_options():
@@ -81,7 +83,10 @@ def fit(
         for table_of in more:
             document["intervals"] = table_of.reset_index().to_dict("records")
         text = found.code() if code else "\n\n".join([typed(str(found)), *map(str, more)])
-        to.deliver((found, *more), found.table().reset_index(), document, found.plot, text)
+        coefficients = found.table().reset_index()
+        cluster = coefficients["node"].map(found.solution.clusters().labels)
+        coefficients.insert(len(coefficients.columns), "cluster", cluster, allow_duplicates=True)
+        to.deliver((found, *more), coefficients, document, found.plot, text)
     unwritten = intervals is not None and not more
     return exits.of_status(found.solution.status) or (exits.DATA if unwritten else exits.CERTIFIED)
 

@@ -36,6 +36,7 @@ def test_it_is_the_same_as_in_python(folder):
     assert "1 node of the table not in the graph, fitted alone: 'St. E'" in done.output
     found = gr.fit("visits.csv", "edges.csv", target="visits", node="clinic", folds=2, missing="mean")
     written = pd.read_csv("coefficients.csv", index_col="node")
+    assert written.pop("cluster").to_dict() == found.solution.clusters().labels
     assert list(written) == list(found.table())
     assert list(written.index) == list(found.table().index)
     np.testing.assert_allclose(written, found.table(), rtol=1e-12)
@@ -49,7 +50,10 @@ def test_it_is_the_same_as_in_python(folder):
     ("options", "said"),
     [
         ((), "'age' is missing in lines 5, 32; use --missing drop or --missing mean"),
-        (("--target", "age", "--features", "visits"), "use --missing drop or --missing mean: both leave these rows out"),
+        (
+            ("--target", "age", "--features", "visits"),
+            "use --missing drop or --missing mean: both leave these rows out",
+        ),
         (("--target", "visit"), "visits.csv has no column 'visit'; did you mean 'visits'?"),
         (("--missing", "drop", "--loss", "PoisonLoss"), "did you mean 'PoissonLoss'"),
         (("--missing", "drop", "--edge-weight", "km"), "named by --edge-weight"),
@@ -130,7 +134,11 @@ def test_standard_errors_and_intervals_are_written_and_shown(folder):
     table = gr.inference.local_regions(found).table()
     written = pd.read_csv("intervals.csv", index_col=["node", "coefficient"])
     pd.testing.assert_frame_equal(written, pd.DataFrame(table), rtol=1e-9)
-    assert json.loads(done.stdout)["intervals"][0]["coefficient"] == "intercept"
+    document = json.loads(done.stdout)
+    assert document["intervals"][0]["coefficient"] == "intercept"
+    assert document["clusters"]["labels"] == found.solution.clusters().labels
+    assert document["certificate"]["relative_gap"] == found.solution.certificate.relative_gap
+    assert document["certificate"]["lower_bound"] <= document["certificate"]["objective"]
     assert "std_error" in (folder / "fit.html").read_text()
     assert "exists; name another file" in run(*asked, "--intervals", "intervals.csv").output
     plain = run(*asked, "--intervals", "intervals.csv", "--force")
