@@ -84,7 +84,8 @@ def fit(
             document["intervals"] = table_of.reset_index().to_dict("records")
         text = found.code() if code else "\n\n".join([typed(str(found)), *map(str, more)])
         coefficients = found.table().reset_index()
-        cluster = coefficients["node"].map(found.solution.clusters().labels)
+        labels = found.solution.clusters().labels
+        cluster = [labels[node] for node in coefficients["node"]]
         coefficients.insert(len(coefficients.columns), "cluster", cluster, allow_duplicates=True)
         to.deliver((found, *more), coefficients, document, found.plot, text)
     unwritten = intervals is not None and not more
