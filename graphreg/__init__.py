@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from .fitting import fit as fit
     from .inputs import Graph as Graph
     from .inputs import NodeData as NodeData
+    from .judging import Judgement as Judgement
     from .methods import AbstractFixedPoint as AbstractFixedPoint
     from .methods import AbstractIteration as AbstractIteration
     from .methods import Acceleration as Acceleration
@@ -125,6 +126,7 @@ _ROOMS = {
     "distributed": "MPI Actors Faults Malicious Parts",
     "fitting": "Fit fit",
     "inputs": "Graph NodeData",
+    "judging": "Judgement",
     "methods": "AbstractFixedPoint AbstractIteration Acceleration DecreasingStep",
     "model_file": "ModelFile read_model",
     "network": "Availability",

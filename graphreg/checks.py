@@ -20,11 +20,11 @@ from fractions import Fraction
 from functools import wraps
 from inspect import signature
 from numbers import Integral, Real
-from typing import Any, ParamSpec, TypeGuard, TypeVar, overload
+from typing import Any, ParamSpec, Self, TypeGuard, TypeVar, overload
 
 import numpy as np
 
-from .base.messages import did_you_mean, either, shown
+from .base.messages import did_you_mean, either, near, shown
 from .errors import ArgumentError, GraphregError, ModelError
 
 P = ParamSpec("P")
@@ -234,6 +234,20 @@ def named(function: Callable[P, T]) -> Callable[P, T]:
         return function(*args, **given)
 
     return call
+
+
+class ChecksNames:
+    """A class whose constructor refuses an argument that it does not have, with the one that was meant."""
+
+    __slots__ = ()
+
+    def __new__(cls, *args: Any, **given: Any) -> Self:
+        del args
+        known = signature(cls.__init__).parameters if given else {}
+        for name in given:
+            if name not in known and not any(each.kind is each.VAR_KEYWORD for each in known.values()):
+                raise ArgumentError(f"{cls.__name__} has no argument {name!r}; {near(name, [*known][1:], 'it has')}")
+        return super().__new__(cls)
 
 
 # ---- fields of dataclasses -------------------------------------------------------------------------------------------

@@ -55,7 +55,7 @@ ARGUMENTS = {  # what those of `Problem.solve` may be
 }
 
 
-class Problem(ShownFormula):
+class Problem(checks.ChecksNames, ShownFormula):
     """A convex problem on a graph, from a model (a sum of terms).
 
     Parameters

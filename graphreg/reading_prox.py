@@ -10,18 +10,20 @@ import numpy as np
 
 from .base.escaping import upright, visible
 from .errors import ConvexityError, TermError
-from .terms import ULP, Array, Notation
+from .terms import ULP, Array, Notation, bisected
 from .terms.penalties import AbstractPenalty, OwnDomain, row_norm, tried
 
 CALLS = "they are called as value(z) and prox(v, step), with z and v of the shape (m, k) and step of the shape (m,)"
 
 OUTWARD = 1e-8  # flows are taken this much longer, so that what is proved there holds for them
-ROUNDS, GROWTH = 30, 4.0  # of the proximal point method, and of its step
+ROUNDS, GROWTH = 40, 4.0  # of the proximal point method, and of its step
 SETTLED, NEAR = 1e-11, 1e-3  # of a flow: what the method may leave, and may where its next step has too much noise
-RADII = 10.0 ** np.arange(-9, 9)  # of balls around 0, of which some lie inside dom phi*
+RADII = 10.0 ** np.arange(-9, 12)  # of balls around 0, of which some lie inside dom phi*
 NOISE = 4.0 * ULP  # of p = prox(v, t), relative to the length of v, which may be much more than that of p
 ROUNDED = 1e-7  # of phi*, up to which noise may have a part in it
 FAR = 1e6  # a flow of this length, or what it is brought back to, tells where dom phi* ends
+FLAT = 1e5  # times its noise, beyond which p is more than that
+HALVINGS = 40  # of the way to where phi* is found
 TANGENTS = 30  # that cut a ray at the end of dom phi*
 
 Value = Callable[[Array], Array]
@@ -83,16 +85,37 @@ class ProxPenalty(OwnDomain, AbstractPenalty):
             d[live] *= ((off * w).sum(axis=1) / (off * d[live]).sum(axis=1))[:, None]
         length = row_norm(d)
         ends = (row_norm(u) > 0.0) & (length < 0.999 * FAR)
+        if (some := ends & (length > RADII[0])).any():  # within, phi* may be known nowhere
+            length[some] *= self._known(0.0 * d[some], d[some], 1.0 - 2.0 * OUTWARD, 1.0 + 2.0 * OUTWARD)
         with np.errstate(divide="ignore"):  # of a row of which nothing but 0 lies in dom phi*
-            return np.where(ends, size / np.where(ends, length, 1.0) * (1.0 + 2.0 * OUTWARD), 0.0)
+            return np.where(ends, size / np.where(ends, length, 1.0), 0.0)
 
     def clip(self, u: Array) -> Array:
         """The projection onto dom phi*, a little inside."""
         out = ~np.isfinite(self.conjugate(u))
         if out.any():
             u = u.copy()
-            u[out] = (1.0 - 4.0 * OUTWARD) * self._nearby(u[out])[0]
+            near = self._nearby(u[out])[0]
+            u[out] = self._known(0.0 * near, near, 1.0 - 4.0 * OUTWARD, 0.0)[:, None] * near
         return u
+
+    def step_to_boundary(self, start: Array, end: Array) -> Array:
+        t = super().step_to_boundary(start, end)
+        return t * self._known(start, t[:, None] * (end - start), 1.0, 1.0)
+
+    def _known(self, start: Array, way: Array, first: float, last: float) -> Array:
+        """The largest t up to which phi* is found at start + t way: ``first`` where it is there, and not at ``last``;
+        slopes that only approach their bound come less near to it."""
+
+        def inside(t: Array) -> Array:
+            return np.isfinite(self.conjugate(start + t[:, None] * way))
+
+        near, far = np.full(len(way), first), np.full(len(way), last)
+        known, beyond = inside(near), inside(far) & (first < last)
+        if known.all() and not beyond.any():
+            return near
+        low, high = np.where(known, near, 0.0), np.where(beyond, 1.0 + NEAR, near)
+        return bisected(inside, low, high, HALVINGS)[0]
 
     def cvxpy(self, Z: Any) -> Any:
         if self.written is None:
@@ -150,11 +173,31 @@ class ProxPenalty(OwnDomain, AbstractPenalty):
             if not len(live):
                 break
             s[live] *= GROWTH
+        value = self._most(p, w, noise, kinks, size)
+        flat = np.flatnonzero(~np.isfinite(value) & (row_norm(p) > FLAT * noise))
+        if len(flat):
+            w[flat], value[flat] = self._closed(u[flat], p[flat], size[flat])
+        return w, value
+
+    def _closed(self, u: Array, p: Array, size: Array) -> tuple[Array, Array]:
+        """The same where phi bends so little that steps which lead to p have too much noise: short ones from there
+        have no more than p itself."""
+        w, s = u, np.zeros(len(u))
+        for share in (1.0 / (FLAT * NOISE), 1.0 / (FLAT * NOISE), 1.0, 1.0):  # the first short one takes the noise away
+            s = share * row_norm(p) / size
+            moved = self.prox(p + s[:, None] * u, s)
+            w, p = u - (moved - p) / s[:, None], moved
+        noise = 2.0 * NOISE * np.maximum(row_norm(p), s * size)  # of p + s u
+        kinks = self.value(noise[:, None] * np.cos(np.arange(u.shape[1])))
+        return w, self._most(p, w, noise, kinks, size)
+
+    def _most(self, p: Array, w: Array, noise: Array, kinks: Array, size: Array) -> Array:
+        """phi* at a subgradient w at p, rounded upwards; +inf where noise leaves nothing of it."""
         nearer = np.maximum(1.0 - noise / np.maximum(row_norm(p), 1e-300), 0.0)  # to 0: noise may leave dom phi
         value = (w * p).sum(axis=1) - self.value(nearer[:, None] * p)
         found = np.isfinite(value) & (noise * size <= ROUNDED * (np.abs(value) + size))
         most = np.maximum(value, 0.0) + noise * size + np.where(np.isfinite(kinks), kinks, 0.0)
-        return w, np.where(found, most, np.inf)
+        return np.where(found, most, np.inf)
 
     def _balls(self, k: int) -> Array:
         """The largest value of phi* over each of the balls around 0 with `RADII`, bounded by that at the corners of a

@@ -40,6 +40,7 @@ from .program import FILE, SECONDS, choice, gap_option, main
 @click.option("--seconds", type=SECONDS, help="A budget of time for all of it.")
 @click.option("--intervals", type=FILE, help="Write standard errors and 95% intervals of each node alone to this file.")
 @click.option("--predict", type=(FILE, FILE), metavar="ROWS FILE", help="Predict the rows of a table, into a file.")
+@choice("--unseen", "error", "pooled", help="Rows of --predict at new nodes: refused, or by one model for all nodes.")
 @click.option("--code", is_flag=True, help="Print the lines of Python that do the same, and nothing else.")
 @with_outputs("the scores and the clusters")
 def fit(
@@ -48,13 +49,13 @@ def fit(
     """Fit a model at every node to the rows of TABLE, tied together along EDGES (the labels of their ends in the
     first two columns), and say how well it predicts rows that were held out.
 
-    Features are standardised inside; coefficients (--csv) are in the units of the table.
+    Features are standardised inside; coefficients (--csv, with the cluster of each node) are in the units of the table.
     """
     import graphreg as gr
 
-    from . import folder
+    from . import folder, results
 
-    code, (rows, predictions) = asked.pop("code"), asked.pop("predict") or (None, None)
+    code, unseen, (rows, predictions) = asked.pop("code"), asked.pop("unseen"), asked.pop("predict") or (None, None)
     folder.check_new(intervals, to.force, "--intervals")
     folder.check_new(predictions, to.force, "--predict")
     if rows is not None and not rows.is_file():
@@ -69,16 +70,24 @@ def fit(
             "remarks": list(found.remarks),
             "scores": found.scores.to_dict("index"),
             "status": found.solution.status,
+            "certificate": results.bounds(found.solution),
             "coefficients": found.table().to_dict("index"),
+            "clusters": results.clusters(found.solution),
         }
         if rows is not None and predictions is not None:
-            written = with_predictions(found.rows.rows_like(rows), found.predict(rows), found.solution.status)
+            with said_as_options():
+                predicted = found.predict(rows, unseen=unseen)
+            written = with_predictions(found.rows.rows_like(rows), predicted, found.solution.status)
             folder.write_all(predictions.parent, {predictions.name: escaping.table(written)})
         more = [] if intervals is None else _intervals(found, intervals)
         for table_of in more:
             document["intervals"] = table_of.reset_index().to_dict("records")
         text = found.code() if code else "\n\n".join([typed(str(found)), *map(str, more)])
-        to.deliver((found, *more), found.table().reset_index(), document, found.plot, text)
+        coefficients = found.table().reset_index()
+        labels = found.solution.clusters().labels
+        cluster = [labels[node] for node in coefficients["node"]]
+        coefficients.insert(len(coefficients.columns), "cluster", cluster, allow_duplicates=True)
+        to.deliver((found, *more), coefficients, document, found.plot, text)
     unwritten = intervals is not None and not more
     return exits.of_status(found.solution.status) or (exits.DATA if unwritten else exits.CERTIFIED)
 
@@ -103,7 +112,7 @@ def _intervals(found: Any, file: Path) -> list[Any]:
 
 def typed(said: str) -> str:
     """Remedies as they are typed here: --missing drop for missing="drop", and what is done to a column in the file."""
-    said = re.sub(r'\b(missing|repeated|ids|loss)="(\w+)"', r"--\1 \2", said)
+    said = re.sub(r'\b(missing|repeated|ids|loss|unseen)="(\w+)"', r"--\1 \2", said)
     said = re.sub(r" \(pd\.to_datetime.*?\) or days .*?\.dt\.days,", " or days, in the file,", said)
     said = re.sub(r", e\.g\. frame\[.*?\)\.astype\(float\)", " in the file", said)
     return said.replace("features=[...]", "--features A,B,...").replace("edge_weight=", "--edge-weight")

@@ -133,19 +133,13 @@ def _flows(solution: gr.Solution) -> pd.DataFrame:
 # ---- the document ----------------------------------------------------------------------------------------------------
 def document(model: ModelFile, solution: gr.Solution, files: Sequence[str] = ()) -> dict[str, Any]:
     """Everything that is known of an answer, but for the flows, as plain JSON."""
-    certificate = solution.certificate
     content = {
         "written_by": WRITER,
         "versions": versions(),
         "model": {"file": str(model.path), "data": str(model.folders.data), "content": model.content},
         "options": {key: str(each) if isinstance(each, Path) else each for key, each in model.options.items()},
         **_named(solution, "status", "message", "method", "rounds", "seconds", "objective"),
-        "certificate": {
-            **_named(certificate, "valid", "scope"),
-            "lower_bound": certificate.dual if certificate.valid else None,
-            "objective": certificate.primal,
-            **_named(certificate, "gap", "relative_gap", "charge", "distance", "note"),
-        },
+        "certificate": bounds(solution),
         "size": {
             "nodes": len(solution.labels),
             "latent_nodes": len(solution.latent),
@@ -165,6 +159,29 @@ def _named(record: Any, *names: str) -> dict[str, Any]:
     return {name: getattr(record, name) for name in names}
 
 
+def bounds(solution: gr.Solution) -> dict[str, Any]:
+    """The entries that are read off the certificate."""
+    certificate = solution.certificate
+    return {
+        **_named(certificate, "valid", "scope"),
+        "lower_bound": certificate.dual if certificate.valid else None,
+        "objective": certificate.primal,
+        **_named(certificate, "gap", "relative_gap", "charge", "distance", "note"),
+    }
+
+
+def clusters(solution: gr.Solution) -> dict[str, Any]:
+    """The entries that are read off the clusters."""
+    found = solution.clusters()
+    return {
+        "count": found.count,
+        "proved_count": list(found.count_range),
+        "certain": found.certain,
+        "edges": {state: int(number) for state, number in found.edges["state"].value_counts().items()},
+        "labels": {_name(label): number for label, number in found.labels.items()},
+    }
+
+
 def _point(solution: gr.Solution) -> dict[str, Any]:
     """The entries that are read off the coefficients."""
     found = {
@@ -173,16 +190,7 @@ def _point(solution: gr.Solution) -> dict[str, Any]:
     }
     if solution.form.unlike_edges:
         return found
-    clusters = solution.clusters()
-    return found | {
-        "clusters": {
-            "count": clusters.count,
-            "proved_count": list(clusters.count_range),
-            "certain": clusters.certain,
-            "edges": {state: int(number) for state, number in clusters.edges["state"].value_counts().items()},
-            "labels": {_name(label): number for label, number in clusters.labels.items()},
-        },
-    }
+    return found | {"clusters": clusters(solution)}
 
 
 def plain(value: Any) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 
 import graphreg as gr
 
+from .. import checks
 from ..base import tables
 from ..base.display import Html, Shown, facts, inside, title
 from ..base.escaping import visible
@@ -138,11 +139,13 @@ class Fit(Shown):
         return set() if self.takes_all else {label for label, k in part.items() if k not in reached}
 
     # ---- what goes on from here ----------------------------------------------------------------------------------
-    def predict(self, table: Any, kind: str = "response") -> pd.Series | pd.DataFrame:
+    def predict(self, table: Any, kind: str = "response", *, unseen: str = "error") -> pd.Series | pd.DataFrame:
         """Predictions for other rows: a frame or a file with the columns of the table; see `Solution.predict`. Of a
         target of two texts the response is the probability of the second, and ``kind="class"`` gives the text.
 
-        Missing cells are filled as those of the table were, where the rule was ``missing="mean"``.
+        Missing cells are filled as those of the table were, where the rule was ``missing="mean"``. With
+        ``unseen="pooled"`` rows at nodes that the fit does not know, or to which nothing was fitted, are predicted by
+        one model for all nodes (fitted when it is first asked for); with "error" they are refused.
 
         Returns
         -------
@@ -159,10 +162,33 @@ class Fit(Shown):
         >>> fitted.predict(frame).shape
         (24,)
         """
+        import pandas as pd
+
+        checks.one_of("error", "pooled")(unseen, "unseen")
         frame: Any = self.rows.rows_like(table)
-        frame = checked_rows(self.rows, frame, self.graph.labels, self.unreached, isinstance(table, (str, Path)))
-        found: Any = self.solution.predict(frame, kind)
+        known = None if unseen == "pooled" else self.graph.index
+        frame = checked_rows(self.rows, frame, known, self.unreached, isinstance(table, (str, Path)))
+        fitted = self.graph.index.keys() - self.unreached
+        new = np.array([label not in fitted for label in frame[self.rows.node].tolist()], dtype=bool)
+        found: Any = self.solution.predict(frame[~new], kind)
+        if new.any():
+            others = frame[new].copy()
+            others[self.rows.node] = self.graph.labels[0]  # any node: all have the same model
+            both = pd.concat([found, self._one.predict(others, kind)])
+            found = both.iloc[np.argsort(np.argsort(new, kind="stable"), kind="stable")]
         return found.map(dict(enumerate(self.rows.classes))) if kind == "class" and self.rows.classes else found
+
+    @cached_property
+    def _one(self) -> gr.Solution:
+        """The answer with one model for all nodes."""
+        if self.pooled is not None and self.pooled.solution is not None:
+            return self.pooled.solution
+        if not self.spans:
+            raise DataError(
+                'unseen="pooled": with strengths of your own no model for all is known; leave strengths= out'
+            )
+        with self.validation.grid.at(self._end(max)):
+            return self.problem.solve(gap=self.validation.gap, progress=False)
 
     def table(self) -> pd.DataFrame:
         """The coefficients by node, in the units of the table.

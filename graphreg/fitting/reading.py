@@ -25,6 +25,10 @@ LEVELS = 30  # of a column of text: with more it is rather a name of each row
 MOST = 12  # complaints that are listed; the others are counted
 NAMED = 10  # labels that a sentence names
 SIGNS = "$€£¥%"  # that stand with numbers and make them text
+UNFITTED = (
+    "at nodes without a model: give the graph the node with its edges (without rows it follows its neighbours), or say "
+    'unseen="pooled", the one model for all nodes'
+)
 NUMERIC = 0.5  # share of the cells of a column of text that are numbers: then the others are mistakes
 
 
@@ -121,14 +125,14 @@ def read(table: Any, named: Columns, missing: str, ids: str) -> UsedRows:
 
 
 def checked_rows(
-    table: UsedRows, rows: Any, known: Collection[Hashable], lost: Collection[Hashable], of_file: bool
+    table: UsedRows, rows: Any, known: Collection[Hashable] | None, lost: Collection[Hashable], of_file: bool
 ) -> pd.DataFrame:
     """Rows that are to be predicted, text of numbers as numbers; or a `DataError` with all that is wrong with them,
-    each named by its line in a file, or by its label. ``known`` are the nodes, and at ``lost`` ones nothing was
-    fitted."""
+    each named by its line in a file, or by its label. ``known`` are the nodes, None where rows may be
+    at any, and at ``lost`` ones nothing was fitted."""
     import pandas as pd
 
-    complaints = list[str]()
+    complaints, unfitted = list[str](), False
     for c in (table.node, *table.numbers, *table.categories):
         if c not in rows.columns:
             complaints.append(f"there is no column {c!r}; {near(str(c), list(map(str, rows.columns)))}")
@@ -136,8 +140,9 @@ def checked_rows(
         cells, gaps = rows[c].tolist(), rows[c].isna().to_numpy()
         wrong: dict[str, Any] = {"is missing": gaps}
         if c == table.node:
-            wrong["is no node"] = [x not in known for x in cells]
-            wrong["is joined to no node with rows"] = [x in lost for x in cells]
+            if known is not None:
+                wrong["is no node"] = [x not in known for x in cells]
+                wrong["is joined to no node with rows"] = [x in lost for x in cells]
         elif c in table.categories:
             levels = set(table.frame[c].tolist())
             wrong[f"is none of the categories {listed(sorted(map(repr, levels)))}"] = [x not in levels for x in cells]
@@ -153,9 +158,11 @@ def checked_rows(
                 where = _lines(places, 2) if of_file else f"row{'s' * (len(labels) > 1)} {listed(labels, 4)}"
                 there = list(dict.fromkeys(cells[k] for k in places))
                 said = "" if what in ("is missing", "is infinite") else f": {listed(list(map(repr, there)), 4)}"
-                hint = did_you_mean(there[0], known) if what == "is no node" else ""
+                hint = did_you_mean(there[0], known or ()) if what == "is no node" else ""
                 complaints.append(f"{c!r} {what} in {where}{said}{hint}")
+                unfitted = unfitted or (c == table.node and what != "is missing")
     if complaints:
+        complaints += [UNFITTED] if unfitted else []
         raise DataError("\n  ".join(["not all rows can be predicted; correct these or leave them out:", *complaints]))
     return rows
 
@@ -187,7 +194,8 @@ def _without_gaps(table: UsedRows, rule: str, first: int, complaints: list[str])
     if empty.any() and rule == "error":
         for c in gaps.columns[gaps.any()]:
             lines = _lines(np.flatnonzero(gaps[c].to_numpy()), first)
-            complaints.append(f'{c!r} is missing in {lines}; use missing="drop" or missing="mean"')
+            out = "" if c in (*table.numbers, *table.categories) else ": both leave these rows out"
+            complaints.append(f'{c!r} is missing in {lines}; use missing="drop" or missing="mean"{out}')
     elif empty.any():
         remarks.append(f"{int(empty.sum()):,} of {len(frame):,} rows have missing cells, and were left out")
         frame = frame[~empty]

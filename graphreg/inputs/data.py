@@ -103,6 +103,7 @@ class NodeData(Frozen, display.Shown):
 
     # ---- constructors ------------------------------------------------------------------------------------------------
     @staticmethod
+    @checks.named
     def from_frame(  # noqa: PLR0913
         frame: IntoDataFrame,
         node: Hashable,
@@ -166,6 +167,7 @@ class NodeData(Frozen, display.Shown):
         return from_columns(whole, replace(columns, standardised=_standardised(whole, columns, standardise)))
 
     @staticmethod
+    @checks.named
     def from_dict(
         samples: Mapping[Any, tuple[Any, Any]], features: Sequence[str] | None = None, intercept: bool = False
     ) -> NodeData:
@@ -199,6 +201,7 @@ class NodeData(Frozen, display.Shown):
         return NodeData.from_arrays(X, y, names, features=features, intercept=intercept)
 
     @staticmethod
+    @checks.named
     def from_arrays(
         X: Any,
         y: Any,

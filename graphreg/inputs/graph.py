@@ -188,6 +188,7 @@ class Graph(Frozen, Shown):
         return Graph(*conversions.once(conversions.parts_of(graph), repeated))
 
     @staticmethod
+    @checks.named
     def from_networkx(graph: nx.Graph, weight: str | None = "weight") -> Graph:
         """A networkx graph with its node and edge order.
 
@@ -215,6 +216,7 @@ class Graph(Frozen, Shown):
         return Graph(*sources.from_networkx(graph, weight))
 
     @staticmethod
+    @checks.named
     def from_edges(
         edges: Iterable[Any],
         weights: Iterable[float] | None = None,
@@ -251,6 +253,7 @@ class Graph(Frozen, Shown):
         return Graph(*conversions.once(sources.from_edges(edges, weights, nodes), repeated))
 
     @staticmethod
+    @checks.named
     def from_sparse(adjacency: Any, labels: Iterable[Hashable] | None = None) -> Graph:
         """A graph from a symmetric adjacency matrix (scipy sparse or dense, (n, n)); a zero is no edge.
 
@@ -277,6 +280,7 @@ class Graph(Frozen, Shown):
         return Graph(*sources.from_sparse(adjacency, labels))
 
     @staticmethod
+    @checks.named
     def grid(rows: int, columns: int) -> Graph:
         """The grid with nodes ``(i, j)``, each joined to those left, right, above and below of it; weights 1.
 
@@ -302,6 +306,7 @@ class Graph(Frozen, Shown):
         return Graph(tuple((i, j) for i in range(rows) for j in range(columns)), tail, head, np.ones(len(tail)))
 
     @staticmethod
+    @checks.named
     def chain(nodes: int | Iterable[Hashable]) -> Graph:
         """The chain through ``nodes`` in their order (a number n stands for 0 to n - 1); weights 1.
 
@@ -327,6 +332,7 @@ class Graph(Frozen, Shown):
         return Graph(labels, steps, steps + 1, np.ones(len(steps)))
 
     @staticmethod
+    @checks.named
     def nearest_neighbours(
         points: Any, k: int, labels: Iterable[Hashable] | None = None, weight: str | sources.Weighting | None = None
     ) -> Graph:

@@ -75,6 +75,12 @@ class Judgement(Certificate):
         bound is that of the flows as they were changed. Empty where none did.
     steps : tuple of Step
         The lower bounds that were tried, in order; the last is not always the best.
+
+    Examples
+    --------
+    >>> judged = problem.certify(np.zeros((4, 2)))
+    >>> bool(judged.dual <= solution.objective < judged.primal), judged.moved
+    (True, 0.0)
     """
 
     moved: float = 0.0

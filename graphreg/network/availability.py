@@ -12,7 +12,7 @@ import numpy as np
 from numpy.random import Generator
 
 from ..base.messages import unmatched
-from ..checks import Check, Each, check_fields, checked, inside, is_number, per
+from ..checks import Check, ChecksNames, Each, check_fields, checked, inside, is_number, per
 from ..errors import MethodError
 from ..form import Form
 from ..terms import Array
@@ -43,7 +43,7 @@ class Presence:
 
 
 @dataclass(frozen=True)
-class Availability:
+class Availability(ChecksNames):
     """Clients (nodes) that are not always there: R_i(t) = 1 with probability p_i, independently from round to round
     (Algorithm 2 of graph-fused M-estimation).
 

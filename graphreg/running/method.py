@@ -21,7 +21,7 @@ import numpy as np
 from ..base.declaring import declared
 from ..base.messages import closest, near
 from ..certificate import Certifier
-from ..checks import check_fields, instance, is_number
+from ..checks import ChecksNames, check_fields, instance, is_number
 from ..errors import ArgumentError, MethodError
 from ..form import Form
 from ..network import Arcs, LocalView
@@ -300,7 +300,7 @@ def _numbers(value: Any, name: str) -> Iterator[tuple[str, Array | tuple[Array, 
             yield from _numbers(each, f"{name}[{k}]")
 
 
-class AbstractEngine(ABC):
+class AbstractEngine(ChecksNames, ABC):
     """The place in which ``problem.solve(method, engine=...)`` runs a method: the driver, with clock and
     certificates, stays here, and the engine carries out its rounds."""
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..base.messages import did_you_mean, shown
 from ..base.shortcuts import shortcut
-from ..checks import check_fields, checked, inside, is_whole, sequence, whole
+from ..checks import ChecksNames, check_fields, checked, inside, is_whole, sequence, whole
 from ..errors import MethodError
 from ..form import Form
 from ..terms import Array
@@ -141,7 +141,7 @@ def _closed(value: S) -> S:
 
 
 @dataclass(frozen=True)
-class Observer:
+class Observer(ChecksNames):
     """The quantities of a run that are observed, and after which rounds; see `Problem.solve`.
 
     Parameters

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..certificate import Remembered
-from ..checks import check_fields, checked, count, inside, one_of, positive, whole
+from ..checks import ChecksNames, check_fields, checked, count, inside, one_of, positive, whole
 from ..errors import CheckpointError
 from ..network import Account, LocalView
 from .observed import Log
@@ -86,7 +86,7 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class Checkpoint(ChecksNames):
     """The file in which a run is kept, and how often.
 
     Parameters

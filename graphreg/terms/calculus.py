@@ -16,7 +16,7 @@ from ..base.display import Brief, Html, Shown, inside, sentence, table, title
 from ..base.escaping import visible
 from ..base.messages import shown
 from ..base.shortcuts import shortcut
-from ..checks import Check, is_number
+from ..checks import Check, ChecksNames, is_number
 from ..errors import GraphregError, TermError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ NAME = Check("text that is not empty", lambda given: isinstance(given, str) and 
 SWITCH_OFF = "; leave the term out to switch it off"
 
 
-class Parameter:
+class Parameter(ChecksNames):
     """A positive number that may change between solves, so that what was built is re-used.
 
     Parameters
@@ -172,7 +172,7 @@ class _Summand(Shown):
             yield sentence(f"no problem yet: {error}", quiet=True)
 
 
-class AbstractTerm(Brief, _Summand):
+class AbstractTerm(ChecksNames, Brief, _Summand):
     """Something that can stand in a model: a loss on the nodes, or a penalty on edges."""
 
     closed = True  # where only such terms name nodes, data at others are refused

@@ -162,7 +162,7 @@ class Consensus(AbstractGraphTerm):
             raise GraphError(
                 f"the graph of Consensus is disconnected: no path leads from {graph.labels[0]!r} to "
                 f"{graph.labels[apart[0]]!r}; add edges, give it a connected graph of its own over the same nodes (a "
-                "star), or use TotalVariation(graph, Zero()), one value per component"
+                "star), use TotalVariation(graph, Zero()), one value per component, or pose a problem for each"
             )
 
     def lower(self, space: Space, strength: Strength) -> Lowered:

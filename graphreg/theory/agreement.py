@@ -175,6 +175,7 @@ class StrengthMax(NumberWithAssumptions):
         return f"<StrengthMax {self.value:.6g}>"
 
 
+@checks.named
 def strength_max(
     problem: Any, parameter: Parameter | str | None = None, *, seconds: float | None = None
 ) -> StrengthMax:

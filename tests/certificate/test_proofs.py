@@ -440,8 +440,24 @@ def test_rows_are_claimed_by_their_names(tmp_path):
             solution.prove(path, [claim])
 
 
+@pytest.mark.parametrize("penalty", [gr.L1(), gr.L2(), gr.LInf()])
+def test_norms_of_one_number_fuse_as_its_absolute_value_does(penalty, tmp_path):
+    """They are the same model; but for the root of L2, which proofs round: then L1 is named."""
+    file = tmp_path / "proof.json"
+    for y, said in (([1.0, 1.4, 1.3, 4.0], "fused: 1 of 3"), ([1.0, 1.2, 1.1, 4.0, 4.1, 4.3, 0.2], "fused: 4 of 6")):
+        model = gr.MeanLoss(gr.NodeData.from_arrays(None, np.array(y), range(len(y))))
+        solution = solved(model + 0.3 * gr.TotalVariation(nx.path_graph(len(y)), penalty), gap=1e-9)
+        found = str(solution.prove(file, ["fused"]))
+        rounded = penalty == gr.L2() and len(y) > 4
+        assert ("gr.L1() is the same of one number" if rounded else said) in found
+        assert len([line for line in check(file.read_bytes()).said if "are equal" in line]) == (
+            0 if rounded else int(said.split()[1])
+        )
+
+
 def test_an_optimum_that_is_not_rational_is_not_looked_for(tmp_path):
-    solution = trend(order=1, penalty=gr.L2())
+    values = gr.NodeData.from_arrays(None, np.array([[0.0, 0.0], [1.0, 2.0], [7.0, 3.0]]), range(3))
+    solution = solved(gr.MeanLoss(values) + 0.1 * gr.TotalVariation(nx.path_graph(3), gr.L2()), gap=1e-9)
     with pytest.raises(ProofError, match="a difference that is not 0 has no rational optimum"):
         solution.prove(tmp_path / "proof.json", [("fused", 0, 1)])
 

@@ -36,6 +36,7 @@ def test_it_is_the_same_as_in_python(folder):
     assert "1 node of the table not in the graph, fitted alone: 'St. E'" in done.output
     found = gr.fit("visits.csv", "edges.csv", target="visits", node="clinic", folds=2, missing="mean")
     written = pd.read_csv("coefficients.csv", index_col="node")
+    assert written.pop("cluster").to_dict() == found.solution.clusters().labels
     assert list(written) == list(found.table())
     assert list(written.index) == list(found.table().index)
     np.testing.assert_allclose(written, found.table(), rtol=1e-12)
@@ -49,6 +50,10 @@ def test_it_is_the_same_as_in_python(folder):
     ("options", "said"),
     [
         ((), "'age' is missing in lines 5, 32; use --missing drop or --missing mean"),
+        (
+            ("--target", "age", "--features", "visits"),
+            "use --missing drop or --missing mean: both leave these rows out",
+        ),
         (("--target", "visit"), "visits.csv has no column 'visit'; did you mean 'visits'?"),
         (("--missing", "drop", "--loss", "PoisonLoss"), "did you mean 'PoissonLoss'"),
         (("--missing", "drop", "--edge-weight", "km"), "named by --edge-weight"),
@@ -129,7 +134,11 @@ def test_standard_errors_and_intervals_are_written_and_shown(folder):
     table = gr.inference.local_regions(found).table()
     written = pd.read_csv("intervals.csv", index_col=["node", "coefficient"])
     pd.testing.assert_frame_equal(written, pd.DataFrame(table), rtol=1e-9)
-    assert json.loads(done.stdout)["intervals"][0]["coefficient"] == "intercept"
+    document = json.loads(done.stdout)
+    assert document["intervals"][0]["coefficient"] == "intercept"
+    assert document["clusters"]["labels"] == found.solution.clusters().labels
+    assert document["certificate"]["relative_gap"] == found.solution.certificate.relative_gap
+    assert document["certificate"]["lower_bound"] <= document["certificate"]["objective"]
     assert "std_error" in (folder / "fit.html").read_text()
     assert "exists; name another file" in run(*asked, "--intervals", "intervals.csv").output
     plain = run(*asked, "--intervals", "intervals.csv", "--force")
@@ -171,6 +180,11 @@ def test_rows_that_cannot_be_predicted_are_named_by_their_lines_and_a_file_that_
     assert done.exit_code == 3
     assert "'clinic' is no node in line 3: 'St. F'; did you mean" in done.output
     assert "'age' is no number in line 4: 'old'" in done.output
+    assert "or say --unseen pooled, the one model for all nodes" in " ".join(done.output.split())
     assert not (folder / "predictions.csv").exists()
+    (folder / "rows.csv").write_text("clinic,age\nSt. A,50\nSt. F,51\n")
+    done = run(*asked, "rows.csv", "others.csv", "--unseen", "pooled")
+    assert done.exit_code == 0, done.output
+    assert pd.read_csv("others.csv")["clinic"].tolist() == ["St. A", "St. F"]
     monkeypatch.setattr(gr, "fit", lambda *_, **__: pytest.fail("fitted in vain"))
     assert "--predict: there is no file 'row.csv'" in run(*asked, "row.csv", "predictions.csv").output

@@ -170,11 +170,38 @@ def test_nodes_without_rows_follow_their_neighbours_or_are_refused():
     new = frame[:2].assign(node="beyond")
     assert not found.takes_all
     assert found.predict(new).tolist() == pytest.approx(found.predict(frame[:2].assign(node="n7")).tolist())
-    with pytest.raises(DataError, match=r"'node' is joined to no node with rows in rows 0, 1: 'island'$"):
+    with pytest.raises(DataError, match=r"'node' is joined to no node with rows in rows 0, 1: 'island'\n"):
         found.predict(frame[:2].assign(node="island"))
     assert "2 of 10 nodes have no rows, and follow their neighbours: 'beyond', 'island'" in " ".join(str(found).split())
-    with pytest.raises(DataError, match="'node' is no node in rows 0, 1: 'mars'"):
+    with pytest.raises(DataError, match=r"is no node in rows 0, 1: 'mars'\n.*give the graph the node"):
         found.predict(frame[:2].assign(node="mars"))
+    assert found.predict(frame[:2].assign(node="mars"), unseen="pooled").notna().all()
+    joined = gr.fit(frame, PATH, target="y", node="node", folds=2, strengths=[1e4])
+    with pytest.raises(DataError, match="leave strengths= out"):
+        joined.predict(frame[:2].assign(node="mars"), unseen="pooled")
+
+
+@pytest.mark.parametrize("parts", [False, True])
+def test_rows_at_nodes_without_a_model_have_that_of_all_where_it_is_asked_for(parts):
+    """Rows of known nodes are predicted as before, and keep their places."""
+    frame = incomes()
+    graph = nx.path_graph(NODES)
+    if parts:
+        graph.add_node("island")
+    found = gr.fit(frame, graph, target="y", node="node", features=["income"], folds=2)
+    assert not found.takes_all
+    new = pd.concat([frame.iloc[[0, -1]], frame.iloc[[0, -1]]]).assign(
+        node=["mars", *NODES[:2], "island" if parts else "venus"]
+    )
+    predicted = found.predict(new, unseen="pooled")
+    assert predicted.index.tolist() == new.index.tolist()
+    assert predicted.iloc[1:3].tolist() == found.predict(new.iloc[1:3]).tolist()
+    data = frame.assign(node="all")
+    whole = gr.NodeData.from_frame(data, node="node", target="y", features=["income"], intercept=True, standardise=True)
+    ridge = len(found.graph.labels) * 1e-3 * gr.NodePenalty(gr.SquaredL2())
+    one = gr.Problem(gr.SquaredLoss(whole, scale="sum") + ridge).solve()
+    by_hand = one.predict(new.assign(node="all")).to_numpy()
+    assert predicted.iloc[[0, 3]].tolist() == pytest.approx(by_hand[[0, 3]].tolist(), rel=1e-4)
 
 
 def test_a_report_says_why_there_are_no_intervals(tmp_path):

@@ -12,6 +12,7 @@ import pytest
 import graphreg as gr
 from graphreg.errors import DataError, GraphError, ModelError
 from graphreg.fitting import refuse_look_alikes
+from graphreg.fitting.reading import UNFITTED
 
 HOW = {"target": "y", "node": "region", "folds": 2, "strengths": [1.0]}
 
@@ -288,6 +289,18 @@ def test_edges_of_a_multigraph_are_summed_on_demand():
     assert gr.fit(labelled(), twice, repeated="sum", **HOW).graph.weight.tolist() == [2.0, *[1.0] * 11]
 
 
+def test_gaps_of_a_target_are_said_to_leave_rows_out():
+    frame = pd.DataFrame({"node": [*"ab"] * 6, "x": np.arange(12.0), "y": np.arange(12.0) ** 2})
+    frame.loc[2, "x"] = frame.loc[3, "y"] = np.nan
+    with pytest.raises(DataError) as caught:
+        gr.fit(frame, [("a", "b")], node="node", target="y", folds=2)
+    either = 'use missing="drop" or missing="mean"'
+    assert f"'x' is missing in row 2; {either}" in str(caught.value).splitlines()[2].strip()
+    assert f"'y' is missing in row 3; {either}: both leave these rows out" in str(caught.value)
+    found = gr.fit(frame, [("a", "b")], node="node", target="y", folds=2, missing="mean", strengths=[1.0])
+    assert len(found.rows.frame) == 11
+
+
 def test_a_target_with_stray_cells_or_classes_written_twice_names_them():
     frame = pd.DataFrame({"node": [*"ab"] * 12, "x": np.arange(24.0), "y": [f"{k}.5" for k in range(24)]})
     frame.loc[[3, 8], "y"] = ["1.234,50", "none"]
@@ -322,6 +335,7 @@ def test_all_that_is_wrong_with_new_rows_is_told_at_once_by_their_labels():
         "'area' is infinite in row 'r2'",
         "'kind' is missing in row 'r6'",
         "'kind' is none of the categories 'flat', 'house' in row 'r4': 'hut'",
+        UNFITTED,
     ]
     with pytest.raises(DataError, match="there is no column 'area'; did you mean 'Area'"):
         found.predict(new.rename(columns={"area": "Area"}))

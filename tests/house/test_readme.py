@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from dataclasses import dataclass
+from operator import attrgetter
 
 import pytest
 import tutorials
@@ -66,6 +67,14 @@ def test_python_blocks_run_in_order_and_print_what_is_shown(tmp_path, monkeypatc
 def test_every_public_name_is_spoken_of():
     words = set(re.findall(r"\w+", (DOCS / "what-there-is.md").read_text(encoding="utf-8")))
     assert not sorted(set(gr.__all__) - words)
+
+
+def test_every_name_of_the_table_is_there():
+    rows = (DOCS / "what-there-is.md").read_text(encoding="utf-8").split("**Everything else**")[1]
+    for cell in re.findall(r"^\| (`.*?) \|", rows, re.M):
+        for name in re.findall(r"`([\w.]+)`", cell):
+            if not name.startswith("."):  # of the module before it
+                assert attrgetter(name.removeprefix("gr."))(gr)
 
 
 def test_the_readme_is_short_and_its_links_lead_somewhere():

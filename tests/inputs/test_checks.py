@@ -17,7 +17,7 @@ import graphreg as gr
 from graphreg import checks
 from graphreg.base.messages import closest, did_you_mean, either, missing_entries, near, unknown_labels, unmatched
 from graphreg.checks import Check, check_fields, checked, inside, instance, numbers, one_of, per, whole
-from graphreg.errors import MethodError, ModelError, TermError
+from graphreg.errors import ArgumentError, MethodError, ModelError, TermError
 from graphreg.methods import METHODS
 
 NO_NUMBERS = [
@@ -258,3 +258,35 @@ def test_a_check_of_ones_own():
     even = Check("an even number", lambda value: checks.is_whole(value) and value % 2 == 0)
     assert even(4, "it") == 4
     assert said(even | whole(100), 3) == "it must be an even number or a whole number, at least 100, got 3"
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: gr.Actors(fault=3), "Actors has no argument 'fault'; did you mean 'faults'?"),
+        (lambda: gr.Faults(crsh=0.1), "Faults has no argument 'crsh'; did you mean 'crash'?"),
+        (lambda: gr.Malicious([0], "constant", sise=3), "Malicious has no argument 'sise'; did you mean 'size'?"),
+        (lambda: gr.Availability(knwn=True), "Availability has no argument 'knwn'; did you mean 'known'?"),
+        (lambda: gr.Checkpoint("a", every=3), "Checkpoint has no argument 'every'; it has 'path', 'seconds', 'rounds'"),
+        (lambda: gr.Observer(round=3), "Observer has no argument 'round'; did you mean 'rounds'?"),
+        (lambda: gr.DecreasingStep(gama=1), "DecreasingStep has no argument 'gama'; did you mean 'gamma'?"),
+        (lambda: gr.Parameter(1.0, nme="x"), "Parameter has no argument 'nme'; did you mean 'name'?"),
+        (lambda: gr.HuberLoss(None, detla=1.0), "HuberLoss has no argument 'detla'; did you mean 'delta'?"),
+        (lambda: gr.NodePenalty(gr.L1(), feature=2), "NodePenalty has no argument 'feature'; did you mean 'features'?"),
+        (lambda: gr.L1(scale=2), "L1 has no argument 'scale'"),
+        (lambda: gr.Problem(None, feature=2), "Problem has no argument 'feature'; did you mean 'features'?"),
+        (lambda: gr.NodeData.from_arrays(1, 2, [0], weight=3), "has no argument 'weight'; did you mean 'weights'?"),
+        (lambda: gr.Graph.from_edges([(1, 2)], weigths=[1]), "has no argument 'weigths'; did you mean 'weights'?"),
+    ],
+)
+def test_a_misspelt_argument_of_a_constructor_is_refused_with_the_one_that_was_meant(make, said):
+    with pytest.raises(ArgumentError, match=re.escape(said)):
+        make()
+
+
+def test_constructors_that_take_any_name_are_left_alone():
+    class Free(checks.ChecksNames):
+        def __init__(self, **given):
+            self.given = given
+
+    assert Free(a=1).given == {"a": 1}

@@ -180,6 +180,8 @@ def test_what_is_missing():
         r"QuantileLoss is not smooth": gr.QuantileLoss(data, tau=0.5) + gr.Consensus(path),
         r"PoissonLoss has no bound of its curvature.*step_size": gr.PoissonLoss(data) + gr.Consensus(path),
     }
+    with pytest.raises(gr.errors.MethodError, match="or pose a problem for each component"):
+        gr.Problem(squares + gr.TotalVariation(apart, gr.Zero())).solve(gr.LocalSGD())
     for said, model in cases.items():
         problem = gr.Problem(model)
         for method in EVERY:

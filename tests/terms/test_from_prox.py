@@ -168,6 +168,66 @@ def test_a_right_prox_is_believed_at_flows_of_all_sizes(name):
     assert (found[clear] - exact[clear] <= 2e-6 * (exact + l2(u))[clear] + 1e-10).all()  # of slopes near 1
 
 
+def in_between(slope):
+    """The prox of a sum over coordinates, by halving: p + step slope(p) = |v|."""
+
+    def prox(v, s):
+        low, high = np.zeros_like(v), np.abs(v)
+        for _ in range(90):
+            middle = (low + high) / 2.0
+            above = middle + column(s) * slope(middle) > np.abs(v)
+            low, high = np.where(above, low, middle), np.where(above, middle, high)
+        return np.sign(v) * low
+
+    return prox
+
+
+def fair(v, s):
+    a, b = np.abs(v), np.abs(v) - 1.0 - column(s)
+    root = np.sqrt(b * b + 4.0 * a)
+    return np.sign(v) * np.where(b > 0.0, (b + root) / 2.0, 2.0 * a / np.maximum(root - b, 1e-300))
+
+
+def log_cosh(z):
+    return (np.abs(z) + np.log1p(np.exp(-2.0 * np.abs(z))) - np.log(2.0)).sum(axis=1)
+
+
+ASYMPTOTIC = {  # slopes that approach 1, and reach it nowhere
+    "log-cosh": (log_cosh, in_between(np.tanh), lambda u: u * np.arctanh(u) + np.log1p(-u * u) / 2.0),
+    "fair": (lambda z: (np.abs(z) - np.log1p(np.abs(z))).sum(axis=1), fair, lambda u: -np.log1p(-u) - u),
+    "pseudo-Huber": (
+        lambda z: (z * z / (np.sqrt(1.0 + z * z) + 1.0)).sum(axis=1),
+        in_between(lambda z: z / np.sqrt(1.0 + z * z)),
+        lambda u: 1.0 - np.sqrt(1.0 - u * u),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ASYMPTOTIC)
+def test_slopes_that_only_approach_their_bound(name):
+    value, prox, true = ASYMPTOTIC[name]
+    penalty = gr.Penalty.from_prox(value, prox, name="mine")
+    u = 1.0 - 10.0 ** np.linspace(-1.0, -7.5, 40)[:, None]
+    found, exact = penalty.conjugate(u), true(u[:, 0])
+    assert np.isfinite(found).all()
+    assert (found >= exact).all()
+    inner = u[:, 0] < 1.0 - 1e-4
+    assert (found - exact <= 2e-4 * exact)[inner].all()
+    # its domain closes on itself
+    beyond = np.array([[1.0, -3.0], [2.0, 0.5], [1e6, -1e3]])
+    assert np.isfinite(penalty.conjugate(penalty.domain.clip(beyond))).all()
+    at_the_end = beyond / penalty.domain.gauge(beyond)[:, None]
+    assert np.isfinite(penalty.conjugate((1.0 - 1e-9) * at_the_end)).all()
+    assert np.isinf(penalty.conjugate((1.0 + 1e-7) * at_the_end)).all()
+    check_penalty(penalty, k=1).raise_if_failed()
+
+
+def test_slopes_without_a_bound_have_a_conjugate_everywhere():
+    check_penalty(
+        gr.Penalty.from_prox(lambda z: (np.abs(z) ** 1.5).sum(axis=1) / 1.5, in_between(np.sqrt)), k=2
+    ).raise_if_failed()
+
+
 def test_a_point_outside_of_the_domain_has_no_conjugate():
     """Where rounding moves all that the prox returns out of a domain that is thin, nothing is known."""
     value, prox, _ = turned(*separable(within(1e-6), within(1e6), within(1.0)))
@@ -181,6 +241,8 @@ WRONG = {
     "a square without its half": (lambda z: l2(z) ** 2, lambda v, s: v / (1.0 + column(s))),
     "a ball too small": (ball(1.0)[0], ball(0.9)[1]),
     "a ball too large": (ball(1.0)[0], ball(1.1)[1]),
+    "fair with a longer step": (ASYMPTOTIC["fair"][0], lambda v, s: fair(v, 1.01 * s)),
+    "log-cosh beside another": (log_cosh, ASYMPTOTIC["pseudo-Huber"][1]),
     "a box for a ball": (ball(1.0)[0], lambda v, s: np.clip(v, -1.0, 1.0)),
 }
 

@@ -218,6 +218,8 @@ def exact_optimum(form: Form, model: Model, w: Array, point: DualPoint) -> tuple
         raise ProofError(f"edges that are fused near the answer are not fused at the optimum: {error}") from None
     except (RefusedError, np.linalg.LinAlgError) as error:
         raise ProofError(f"nothing that is tied near the answer takes up what is left: {error}") from None
+    if any(block.kind == "L2" and not mask.all() for block, mask in zip(model.blocks[model.m :], tied, strict=True)):
+        raise ProofError("proofs round the root in L2; gr.L1() is the same of one number, and is not rounded")
     raise ProofError("edges that are fused near the answer are not fused at the optimum")
 
 
@@ -257,9 +259,10 @@ def _tied(form: Form, model: Model, w: Array, point: DualPoint) -> list[Array]:
             continue
         room = np.broadcast_to(edge.penalty.domain.share(u / edge.weight[:, None]), z.shape)
         mask: Array = np.greater(room, z)
-        if block.kind != "L1":
+        together = block.kind != "L1" and z.shape[1] > 1  # of one number every norm is its absolute value
+        if together:
             mask = np.broadcast_to(mask.all(axis=1, keepdims=True), z.shape)
-        if block.kind != "L1" and not mask.all():
+        if together and not mask.all():
             raise ProofError(f"an {block.kind} of a difference that is not 0 has no rational optimum")
         out.append(mask)
     return out

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple
 
-from ...base.messages import near
-from ...checks import Check, check_fields, checked, inside, is_whole, per, whole
-from ...errors import ArgumentError, MethodError
+from ...checks import Check, ChecksNames, check_fields, checked, inside, is_whole, per, whole
+from ...errors import MethodError
 
 Tag = tuple[int, int]  # the sequence number of a message: the round, and which exchange of that round
 
@@ -36,7 +35,7 @@ CRASHES = per("node", Check("rounds from 1 on", _are_rounds), mapping="a mapping
 
 
 @dataclass(frozen=True)
-class Faults:
+class Faults(ChecksNames):
     """The faults between nodes, and at them, in the rounds of a run (what precedes the first round is reliable).
 
     Every event is drawn independently and follows from the seed of the run, whatever the engine's processes.
@@ -83,15 +82,6 @@ class Faults:
     crashes: Mapping[Hashable, tuple[int, ...]] = checked(CRASHES, default_factory=dict[Hashable, tuple[int, ...]])
     down: int = checked(whole(1, "a whole number of rounds"), 3)
     resend: bool = False
-
-    def __new__(cls, *args: Any, **given: Any) -> Self:
-        """Refuses an argument that there is not."""
-        del args
-        known = [each.name for each in fields(cls)]
-        for name in given:
-            if name not in known:
-                raise ArgumentError(f"Faults has no argument {name!r}; {near(name, known, 'it has')}")
-        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         check_fields(self, MethodError)

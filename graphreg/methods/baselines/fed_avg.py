@@ -43,9 +43,10 @@ class FedAvg(AbstractAveraging):
         in place of all: L_i is then that of the steepest sample, and the iterates keep moving around the limit.
     availability : number, mapping, sampler or Availability, optional
         Which clients are there, see `Availability`; by default all. The mean is over those that are, with p_i divided
-        by the probability that i is there. Every client hears every model.
+        by the probability that i is there. Every client hears every model, those that are away, too.
 
-    A round sends the model down to every client and up from those that are there.
+    A round sends the model down to every client and up from those that are there. A server that sends it only to those
+    that are there has the same iterates, and ``ledger.by_node()["away"].sum()`` messages less than the ledger counts.
 
     Examples
     --------

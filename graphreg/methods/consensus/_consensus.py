@@ -48,7 +48,8 @@ def _apart(form: Form) -> list[str]:
     if not len(other):
         return []
     ends = f"no path leads from {form.labels[0]!r} to {form.labels[other[0]]!r}"
-    return [f"the communication graph is disconnected: {ends}; tie all nodes by gr.Consensus(graph)"]
+    remedy = "tie all nodes by gr.Consensus of a connected graph, or pose a problem for each component"
+    return [f"the communication graph is disconnected: {ends}; {remedy}"]
 
 
 def smoothness(view: LocalView, batch: Batch) -> float:

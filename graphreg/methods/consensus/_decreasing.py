@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...base.messages import warn
-from ...checks import check_fields, checked, inside, instance, is_number, nonnegative, positive
+from ...checks import ChecksNames, check_fields, checked, inside, instance, is_number, nonnegative, positive
 from ...errors import MethodError
 from ...network import LocalView, largest
 from ...terms import Array
@@ -18,7 +18,7 @@ NOTHING = 1e-10  # of the largest eigenvalue: a direction without curvature, in 
 
 
 @dataclass(frozen=True)
-class DecreasingStep:
+class DecreasingStep(ChecksNames):
     """A step that decreases: eta_t = D (floor(t / tau) + 1 + gamma)^(-alpha), t = 0, 1, ... (Assumption 4), tau = 1 but
     for local SGD. The mean over the K nodes moves by eta_t times the sum of their gradients: nodes step along
     K grad f_i, by `LocalSGD`, `GradientTracking` and `ExactDiffusion` alike.

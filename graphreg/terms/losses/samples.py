@@ -142,7 +142,7 @@ class AbstractSamples(AbstractTerm):
         """The loss of data; called with rows of `graphreg.w` and targets the term that is the loss of these rows."""
         if args and isinstance(args[0], AbstractRows):
             return shortcut("Loss.on_rows")(cls, *args, **options)
-        return super().__new__(cls)
+        return super().__new__(cls, *args, **options)
 
     def __post_init__(self) -> None:
         name = type(self).__name__

@@ -18,7 +18,7 @@ import numpy as np
 
 from ...base.lazy import cp
 from ...base.shortcuts import shortcut
-from ...checks import check_fields
+from ...checks import ChecksNames, check_fields
 from ...errors import TermError
 from ..bounds import largest_around
 from ..records import Array, Named, Notation, Statement, names_of, stated
@@ -27,7 +27,7 @@ from ._rows import column, gauge_of, nearby_subgradients, pieces_of, row_norm, s
 from .domain import FlowDomain
 
 
-class AbstractPenalty(Named, ABC):
+class AbstractPenalty(ChecksNames, Named, ABC):
     """A convex penalty phi >= 0, phi(0) = 0, on the rows of an (m, k) array.
 
     Between two nodes phi must be even; a penalty that is not derives from `AbstractOneSided`.
@@ -52,7 +52,7 @@ class AbstractPenalty(Named, ABC):
         if given and isinstance(given[0], AbstractRows):
             name, rows = cls.__name__, given[0].text()
             raise TermError(f"{name} is a class: make a penalty and call it on the rows, as in {name}(...)({rows})")
-        return super().__new__(cls)
+        return super().__new__(cls, *given, **options)
 
     def __post_init__(self) -> None:
         """Refuses parameters that are not what their fields say they must be (see `graphreg.checks`)."""
