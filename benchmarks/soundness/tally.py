@@ -20,7 +20,7 @@ def outcome(answer: dict[str, Any]) -> str:
     """In a word: wrong, misjudged, or the status; whatever else a status may be is counted as failed."""
     if answer.get("wrong"):
         return "wrong"
-    if answer["misjudged"]:
+    if answer.get("misjudged"):
         return "misjudged"
     return answer["status"] if answer["status"] in (*COLUMNS, TAKEN) else "failed"
 

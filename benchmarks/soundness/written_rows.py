@@ -39,6 +39,7 @@ METHODS: dict[str, Any] = {
     "primal-dual": gr.PrimalDual,
     "interior-point": gr.InteriorPoint,
 }
+TRAITS = ("few samples", "dependent columns", "all categories", "many nodes")
 SMOOTH = ("L1", "L2", "LInf", "SquaredL2", "HuberNorm")
 CONSTRAINTS = ("NonNegative", "Box", "Ball")
 SECONDS = 4.0  # of a method
@@ -75,6 +76,7 @@ class Row:
 def rows_of(rng: np.random.Generator, n: int, d: int, signed: bool) -> tuple[str, Any]:
     """Rows of gr.w of one kind or another; with a sign where the penalty asks for it."""
     graph = nx.gnm_random_graph(n, 2 * n, seed=int(rng.integers(1 << 30)))
+    graph.add_edges_from((i, (i + 1) % n) for i in list(nx.isolates(graph)))  # whose rows would be 0
     arrows = nx.DiGraph((min(e), max(e)) for e in graph.edges)
     path, order = rng.permutation(n).tolist(), int(rng.integers(1, 4))
     kinds = {
@@ -96,6 +98,8 @@ def written(seed: int) -> Written:
     """The model of a seed."""
     rng = np.random.default_rng([seed, 31])
     n, d = int(rng.integers(4, 15)), int(rng.integers(1, 4))
+    traits = [trait for trait in TRAITS if np.random.default_rng([seed, 32, len(trait)]).random() < 0.25]
+    n = 3 * n if "many nodes" in traits else n
     family = str(rng.choice(["squared", "squared", "huber", "quantile", "logistic"]))
     size = 1.0 if family == "logistic" else float(10.0 ** rng.choice([0.0, 0.0, 4.0, -6.0]))
     inner = size * rng.standard_normal((n, d))
@@ -103,7 +107,12 @@ def written(seed: int) -> Written:
     for i in range(n):
         if i and rng.random() < 0.2:
             continue
-        X = rng.standard_normal((d + int(rng.integers(1, 4)), d))
+        X = rng.standard_normal((d * ("few samples" not in traits) + int(rng.integers(1, 4)), d))
+        if d > 1 and "dependent columns" in traits:
+            X[:, -1] = X[:, 0]
+        if d > 2 and "all categories" in traits:
+            X[:, :2] = rng.integers(0, 2, len(X))[:, None] == (0, 1)
+            X[:, 2] = 1.0
         y = X @ inner[i] + size * rng.standard_normal(len(X))
         y = np.where(rng.random(len(X)) < 0.5, 1.0, -1.0) if family == "logistic" else y
         parts.append(PlainSamples(i, family, X, y, 10.0 ** rng.uniform(-1, 1, len(X)), np.zeros(len(X)), size))
@@ -113,7 +122,7 @@ def written(seed: int) -> Written:
     model: Any = LOSSES[family](data, scale="sum", **more) + gr.TotalVariation(
         nx.empty_graph(n), gr.L1()
     )  # whose nodes come first
-    space, what = gr.Problem(model).form.space, [family]
+    space, what = gr.Problem(model).form.space, [family, *traits]
     if rng.random() < 0.3:
         model, what = model + 0.1 * gr.TotalVariation(nx.path_graph(n), gr.L1()), [*what, "total variation"]
     if rng.random() < 0.2:
