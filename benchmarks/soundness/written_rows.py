@@ -94,6 +94,17 @@ def rows_of(rng: np.random.Generator, n: int, d: int, signed: bool) -> tuple[str
     return name, kinds[name]()
 
 
+def _design(rng: np.random.Generator, d: int, traits: list[str]) -> Array:
+    """The features of the samples of a node."""
+    X = rng.standard_normal((d * ("few samples" not in traits) + int(rng.integers(1, 4)), d))
+    if d > 1 and "dependent columns" in traits:
+        X[:, -1] = X[:, 0]
+    if d > 2 and "all categories" in traits:
+        X[:, :2] = rng.integers(0, 2, len(X))[:, None] == (0, 1)
+        X[:, 2] = 1.0
+    return X
+
+
 def written(seed: int) -> Written:
     """The model of a seed."""
     rng = np.random.default_rng([seed, 31])
@@ -107,12 +118,7 @@ def written(seed: int) -> Written:
     for i in range(n):
         if i and rng.random() < 0.2:
             continue
-        X = rng.standard_normal((d * ("few samples" not in traits) + int(rng.integers(1, 4)), d))
-        if d > 1 and "dependent columns" in traits:
-            X[:, -1] = X[:, 0]
-        if d > 2 and "all categories" in traits:
-            X[:, :2] = rng.integers(0, 2, len(X))[:, None] == (0, 1)
-            X[:, 2] = 1.0
+        X = _design(rng, d, traits)
         y = X @ inner[i] + size * rng.standard_normal(len(X))
         y = np.where(rng.random(len(X)) < 0.5, 1.0, -1.0) if family == "logistic" else y
         parts.append(PlainSamples(i, family, X, y, 10.0 ** rng.uniform(-1, 1, len(X)), np.zeros(len(X)), size))
