@@ -105,6 +105,20 @@ def _design(rng: np.random.Generator, d: int, traits: list[str]) -> Array:
     return X
 
 
+def _samples(rng: np.random.Generator, family: str, size: float, inner: Array, traits: list[str]) -> list[PlainSamples]:
+    """The samples of most nodes."""
+    n, d = inner.shape
+    parts = list[PlainSamples]()
+    for i in range(n):
+        if i and rng.random() < 0.2:
+            continue
+        X = _design(rng, d, traits)
+        y = X @ inner[i] + size * rng.standard_normal(len(X))
+        y = np.where(rng.random(len(X)) < 0.5, 1.0, -1.0) if family == "logistic" else y
+        parts.append(PlainSamples(i, family, X, y, 10.0 ** rng.uniform(-1, 1, len(X)), np.zeros(len(X)), size))
+    return parts
+
+
 def written(seed: int) -> Written:
     """The model of a seed."""
     rng = np.random.default_rng([seed, 31])
@@ -114,14 +128,7 @@ def written(seed: int) -> Written:
     family = str(rng.choice(["squared", "squared", "huber", "quantile", "logistic"]))
     size = 1.0 if family == "logistic" else float(10.0 ** rng.choice([0.0, 0.0, 4.0, -6.0]))
     inner = size * rng.standard_normal((n, d))
-    parts = []
-    for i in range(n):
-        if i and rng.random() < 0.2:
-            continue
-        X = _design(rng, d, traits)
-        y = X @ inner[i] + size * rng.standard_normal(len(X))
-        y = np.where(rng.random(len(X)) < 0.5, 1.0, -1.0) if family == "logistic" else y
-        parts.append(PlainSamples(i, family, X, y, 10.0 ** rng.uniform(-1, 1, len(X)), np.zeros(len(X)), size))
+    parts = _samples(rng, family, size, inner, traits)
     X, y, scale = (np.concatenate([getattr(part, name) for part in parts]) for name in ("X", "y", "scale"))
     data = gr.NodeData.from_arrays(X, y, [part.node for part in parts for _ in part.y], weights=scale)
     more = {"delta": size} if family == "huber" else {"tau": 0.5} if family == "quantile" else {}

@@ -359,6 +359,14 @@ def test_equations_follow_where_what_is_off_the_law_cancels_exactly(v, low, R, f
     assert found == follows
 
 
+def test_what_is_off_the_law_is_weighed_by_how_far():
+    K, more = dummies([ROW, [0.5, 0.75, 0.0]]), np.array([[2.0**-21], [2.0**-20]])  # off by .5 and -.25
+    first = [*np.random.default_rng(3).standard_normal(5)]
+    assert dropping(K, v=[*first, 0.3, 0.6], more=more)
+    assert not dropping(K, v=[*first, 0.3, 0.6], more=more[::-1])
+    assert not dropping(K, v=[*first, 0.6, 0.3], more=more)
+
+
 @pytest.mark.parametrize("power", [0, -30, -52, -230, -1074])
 def test_almost_dummies_do_not_pass_for_dummies(power):
     K = dummies()
