@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -232,7 +232,8 @@ class Fit(Shown):
         return [*head, *filter(None, [table.verdict]), *lines, *more, *table.assumed]
 
     def plot(self, figure: Figure | None = None) -> Figure:
-        """The held-out score against the strength, and the graph with its clusters.
+        """The held-out score against the strength, and the graph with its clusters. Where one model for all is taken
+        before all strengths of this graph, its score is a line across.
 
         Parameters
         ----------
@@ -252,7 +253,11 @@ class Fit(Shown):
 
         drawn: Any = pyplot().figure(figsize=(12.0, 4.8), layout="constrained") if figure is None else figure
         left, right = drawn.subplots(1, 2)
-        self.validation.plot(left)
+        found = self.validation
+        if self.pooled is not None and self.takes_all:  # no strength of this graph is taken by its rule
+            left.axhline(self.pooled.mean[0], color="tab:purple", label="taken: one model for all")
+            found = replace(found, rule="min")
+        found.plot(left)
         gr.plots.plot_graph(self.solution, ax=right)
         return drawn
 

@@ -149,6 +149,9 @@ def plot_bounds(solutions: Solution | Sequence[Solution], x: str = "rounds", ax:
     axes.tick_params(labelbottom=False)
     described(axes, "", _ticks(axes, lower), logs, "0.92")
     described(below, label, "relative gap", grid="0.92")
+    if x == "rounds":
+        locator: Any = below.xaxis.get_major_locator()
+        locator.set_params(integer=True, min_n_ticks=1)
     titled(axes, _proved(lower, upper))
     legend_below(below, *axes.get_legend_handles_labels())
     return axes

@@ -162,6 +162,15 @@ def test_parts_that_no_edge_joins_may_have_one_model():
     assert "4 nodes of the table not in the graph, fitted alone: 'n4', 'n5', 'n6', 'n7'" in str(found)
 
 
+def test_a_picture_marks_no_strength_where_one_model_for_all_is_taken():
+    pytest.importorskip("matplotlib")
+    found = gr.fit(incomes(n=6, change=0.0), nx.path_graph(NODES[:4]), target="y", node="node", folds=3)
+    assert found.takes_all
+    lines = {line.get_label(): line for line in found.plot().axes[0].lines}
+    assert not [label for label in lines if label.startswith("paired")]
+    assert lines["taken: one model for all"].get_ydata()[0] == found.scores["mse"]["this fit"]
+
+
 def test_nodes_without_rows_follow_their_neighbours_or_are_refused():
     frame = incomes()
     graph = nx.path_graph([*NODES, "beyond"])

@@ -77,6 +77,13 @@ def test_bounds_are_those_of_the_certificates(pyplot, runs, x, field):
     assert high > max(record.primal for record in records)
 
 
+def test_ticks_of_rounds_are_whole_numbers(pyplot, problem, runs):
+    for several in (runs, [problem.solve(gr.PrimalDual(), rounds=k, gap=0) for k in (2, 10)], runs[:1]):
+        below = plot_bounds(several).figure.axes[-1]
+        ticks = below.get_xticks()
+        assert (ticks == np.rint(ticks)).all()
+
+
 def of_records(run, records):
     """The run with these rounds, upper and lower bounds in its trace."""
     trace = Trace([Record(k, 0.1 * k, (high - low) / high, True, high, low) for k, high, low in records])
