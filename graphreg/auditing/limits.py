@@ -196,11 +196,10 @@ def limit_of(course: Course, optimum: Optimum, others: tuple[Course, ...] = ()) 
         return found("never settles", f"its last point is {last:.1e} from the optimum, those before it {before:.1e}")
     if d3 < RIGHT + optimum.floor:
         return found("right", f"{d3:.1e} from the optimum")
-    if others:
-        return found(*_of_noise(runs, optimum, power, d3))
-    if swing > 0.0 and not _drifts(course, d1, d3):
+    if swing > 0.0 and not others and not _drifts(course, d1, d3):
         return found("never settles", f"it moves by {swing:.1e} of the optimum's size in every round, {d3:.1e} away")
-    return found(*_of_decay(course, optimum, (d1, d2, d3), power))
+    of_noise = _of_noise(runs, optimum, power, d3) if others else None
+    return found(*(of_noise or _of_decay(course, optimum, (d1, d2, d3), power)))
 
 
 def _before_the_last(course: Course, optimum: Optimum) -> float:
