@@ -178,7 +178,8 @@ def limit_of(course: Course, optimum: Optimum, others: tuple[Course, ...] = ()) 
         kind = "never settles" if course.ended == "diverged" and course.total else "none"
         return Limit(kind, np.inf, 0.0, last, course.why)
     runs = (course, *(each for each in others if each.finite))
-    d1, d2, d3 = (float(np.mean([_around(each, optimum, share) for each in runs])) for share in (0.25, 0.5, 1.0))
+    shares = (0.25, 0.5, 1.0)
+    d1, d2, d3 = (float(np.mean([np.mean(_around(each, optimum, share)) for each in runs])) for share in shares)
     power = float(np.log2(max(d2, 1e-300) / max(d3, 1e-300))) if d3 > 0 else np.inf
     swing = _swing(course, optimum.size)
     point = np.mean([each.at(1.0) for each in runs], axis=0)
@@ -192,7 +193,8 @@ def limit_of(course: Course, optimum: Optimum, others: tuple[Course, ...] = ()) 
         why = f"the optimum is known to a relative gap of {gap:.1e} only, so nothing can be said of where the run leads"
         return found("undecided", why)
     last = optimum.distance(course.last)
-    if last > RIGHT + optimum.floor and last > LEAP * (before := _before_the_last(course, optimum)):
+    before = float(np.median(_around(course, optimum, 1.0)))
+    if last > RIGHT + optimum.floor and last > LEAP * before:
         return found("never settles", f"its last point is {last:.1e} from the optimum, those before it {before:.1e}")
     if d3 < RIGHT + optimum.floor:
         return found("right", f"{d3:.1e} from the optimum")
@@ -202,16 +204,10 @@ def limit_of(course: Course, optimum: Optimum, others: tuple[Course, ...] = ()) 
     return found(*(of_noise or _of_decay(course, optimum, (d1, d2, d3), power)))
 
 
-def _before_the_last(course: Course, optimum: Optimum) -> float:
-    """The median distance of the points near the end."""
-    near = course.near(1.0)
-    return float(np.median([optimum.distance(w) for w in near[:: max(len(near) // 20, 1)]]))
-
-
-def _around(course: Course, optimum: Optimum, share: float) -> float:
-    """The mean distance of the points before a share of the rounds."""
+def _around(course: Course, optimum: Optimum, share: float) -> list[float]:
+    """The distances of the points before a share of the rounds."""
     near = course.near(share)
-    return float(np.mean([optimum.distance(w) for w in near[:: max(len(near) // 20, 1)]]))
+    return [optimum.distance(w) for w in near[:: max(len(near) // 20, 1)]]
 
 
 def _swing(course: Course, size: float) -> float:

@@ -107,31 +107,26 @@ def given_flows(given: Any, form: Form) -> Arrays:
     here = form.nothing().flows
     if not isinstance(given, Mapping):
         return given_arrays(given, "flows", here)
-    by_edge = dict[Any, Any](given)
     ends = [pair for edge in form.edges if edge.map.edges is not None for pair in zip(*form.ends(edge), strict=True)]
     if len({frozenset(pair) for pair in ends}) < sum(map(len, here)):
         raise ModelError(
             "flows by edge (tail, head) are for problems whose terms are on edges alone, no two of them with the same "
             "ends; here flows are arrays, one for each term: of a solution solution.certificate.dual_point.flows"
         )
-    both = {pair: (pair, 1.0) for pair in by_edge} | {
-        (pair[1], pair[0]): (pair, -1.0) for pair in by_edge if isinstance(pair, tuple) and len(pair) == 2
-    }
-    if strange := set(by_edge) - {*ends, *((head, tail) for tail, head in ends)}:
+    if strange := set(given) - {*ends, *(pair[::-1] for pair in ends)}:
         raise ModelError(f"flows: {visible(repr(min(strange, key=repr)))} is not an edge (tail, head) of the problem")
-    if missing := [pair for pair in ends if pair not in both]:
+    said = {pair: f"the flow of {visible(repr(pair))}" for pair in given}
+    by_edge = {pair: np.atleast_1d(checks.numbers(u, said[pair], "numbers")) for pair, u in given.items()}
+    by_edge = {pair[::-1]: -u for pair, u in by_edge.items()} | by_edge
+    if missing := [pair for pair in ends if pair not in by_edge]:
         raise ModelError(f"flows lack {len(missing)} of the {len(ends)} edges, {visible(repr(missing[0]))} is one")
-    rows, found = iter(ends), list[Array]()
-    for edge, like in zip(form.edges, here, strict=True):
-        found.append(np.zeros(like.shape))
-        for e in range(len(like)):
-            pair, sign = both[next(rows)]
-            what = f"the flow of {visible(repr(pair))}"
-            flow = np.atleast_1d(checks.numbers(by_edge[pair], what, "numbers"))
-            flow = flow[edge.coordinates] if flow.shape == (form.d,) else flow
-            if flow.shape != like.shape[1:]:
-                raise ModelError(f"{what} must have the shape {like.shape[1:]}, got {flow.shape}")
-            found[-1][e] = sign * flow
+    rows, found = iter(ends), [np.zeros(like.shape) for like in here]
+    for edge, flows in zip(form.edges, found, strict=True):
+        for flow in flows:
+            u = by_edge[pair := next(rows)]
+            if u.shape not in ((form.d,), flow.shape):
+                raise ModelError(f"the flow of {visible(repr(pair))} must have the shape {flow.shape}, got {u.shape}")
+            flow[:] = u[edge.coordinates] if u.shape == (form.d,) else u
     return given_arrays(found, "flows", here)
 
 

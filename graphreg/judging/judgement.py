@@ -33,8 +33,7 @@ from ..compiling import conic
 from ..errors import FailedError, ModelError
 from ..form import Form
 from ..methods import AbstractMethod, Exact, PrimalDual
-from ..running import Budget, Costs, Solution, contradicted, solve
-from ..running.splitting import tied_certificate
+from ..running import Budget, Costs, Solution, contradicted, solve, tied_certificate
 from ..terms import Array
 from .given import Arrays, beyond_capacity
 
