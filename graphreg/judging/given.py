@@ -122,11 +122,11 @@ def given_flows(given: Any, form: Form) -> Arrays:
         raise ModelError(f"flows lack {len(missing)} of the {len(ends)} edges, {visible(repr(missing[0]))} is one")
     rows, found = iter(ends), [np.zeros(like.shape) for like in here]
     for edge, flows in zip(form.edges, found, strict=True):
-        for flow in flows:
-            u = by_edge[pair := next(rows)]
-            if u.shape not in ((form.d,), flow.shape):
-                raise ModelError(f"the flow of {visible(repr(pair))} must have the shape {flow.shape}, got {u.shape}")
-            flow[:] = u[edge.coordinates] if u.shape == (form.d,) else u
+        for e, pair in zip(range(len(flows)), rows, strict=False):
+            u, shape = by_edge[pair], flows.shape[1:]
+            if u.shape not in ((form.d,), shape):
+                raise ModelError(f"the flow of {visible(repr(pair))} must have the shape {shape}, got {u.shape}")
+            flows[e] = u[edge.coordinates] if u.shape == (form.d,) else u
     return given_arrays(found, "flows", here)
 
 
