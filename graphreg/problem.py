@@ -27,7 +27,7 @@ from .errors import (
 )
 from .form import Form, build, notation
 from .inputs import Labels
-from .judging import Compiled, Judgement, beyond_capacity, given_arrays, given_point, given_start, judge
+from .judging import Compiled, Judgement, given_arrays, given_flows, given_point, given_start, judge, with_given_flows
 from .methods import METHOD, AbstractMethod, listed
 from .oracles import Oracles
 from .running import KEPT, AbstractEngine, Budget, Checkpoint, Record, Solution, observer_of, solve
@@ -300,9 +300,10 @@ class Problem(checks.ChecksNames, ShownFormula):
         w : (n, d) array, mapping of labels to vectors, data frame or Solution
             As in `value`; also of another problem with the same nodes and parameters, such as one before the data
             changed.
-        flows : sequence of (m, k) arrays, optional
-            Of every penalty on edges or nodes, in the order of the terms; one array where there is one. They need not
-            be conserved or within capacity: they are repaired, and ``beyond`` says which lay beyond.
+        flows : sequence of (m, k) arrays, or mapping of (tail, head), optional
+            Of every penalty on edges or nodes, in the order of the terms; one array where there is one, (m,) where k is
+            1; or by edge, as ``solution.flows`` has them. They need not be conserved or within capacity: they are
+            repaired, and ``beyond`` says which lay beyond; ``as_given`` is what they prove as they are.
         prices : sequence of (samples,) arrays, optional
             Of every loss; those of the gradients at w by default.
         gap : float
@@ -331,11 +332,12 @@ class Problem(checks.ChecksNames, ShownFormula):
         (checks.seconds | None)(seconds, "seconds")
         form = self.form.frozen()
         point, none = given_point(w, "w", form), form.nothing()
-        own = None if flows is None else given_arrays(flows, "flows", none.flows)
-        prices = point.prices if prices is None else given_arrays(prices, "prices", none.prices)
+        own = None if flows is None else given_flows(flows, form)
+        given = None if prices is None else given_arrays(prices, "prices", none.prices)
+        prices = point.prices if given is None else given
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             judged = judge(form, point.w, point.flows if own is None else own, prices, gap, allowing(memory, seconds))
-            return judged if own is None else replace(judged, beyond=beyond_capacity(form, own))
+            return judged if own is None else with_given_flows(judged, form, own, given)
 
     # ---- the exact route ---------------------------------------------------------------------------------------
     def compile(self, form: str = "primal") -> Compiled:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field
 from inspect import Parameter, signature
 from typing import Any, ClassVar
@@ -131,6 +131,7 @@ class AbstractAlgorithm(ABC):
     isolated: ClassVar[bool] = False  # whether a node cannot see more than its neighbours' messages
     takes_start: bool = True
     takes_seed: bool = True
+    count: int | None = None  # of points that are there already, all of which are read
 
     @abstractmethod
     def run(self, problem: Problem, start: Array | None, seed: int) -> Stream:
@@ -172,6 +173,10 @@ class Iterates(AbstractAlgorithm):
     name: str = "the points"
     takes_start: bool = False
     takes_seed: bool = False
+
+    @property
+    def count(self) -> int | None:
+        return len(self.points) if isinstance(self.points, Sized) else None
 
     def run(self, problem: Problem, start: Array | None, seed: int) -> Stream:
         return Stream(iter(self.points))

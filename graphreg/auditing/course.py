@@ -202,7 +202,7 @@ class CourseRunner:
                 course.ended, course.why = "diverged", f"in round {course.total + 1} {what}"
                 break
             course.add(w)
-            if course.still() or (course.total % 100 == 0 and enough is not None and enough(w)):
+            if self.algorithm.count is None and (course.still() or (course.total % 100 == 0 and enough and enough(w))):
                 course.ended = "settled"
             elif time.monotonic() > deadline:
                 course.ended, course.why = "time", f"the time was up after {course.total} rounds"

@@ -137,6 +137,7 @@ DECAYS = 0.7  # of its moves a quarter into the run, above which they do not dec
 FEWEST = 200  # rounds from which a limit can be told, where it is not reached
 AWAY = 1.0 + 1e-6  # by so much a distance has grown where a run leads away from the optimum
 PACE, TURNED = 0.8, 0.3  # of the quarter before, and of its own length: a move that goes on
+LEAP = 10.0  # times as far as those before it a last point has left them
 ERRORS = 4.0  # standard errors beyond which a mean is not the optimum
 
 
@@ -177,7 +178,8 @@ def limit_of(course: Course, optimum: Optimum, others: tuple[Course, ...] = ()) 
         kind = "never settles" if course.ended == "diverged" and course.total else "none"
         return Limit(kind, np.inf, 0.0, last, course.why)
     runs = (course, *(each for each in others if each.finite))
-    d1, d2, d3 = (float(np.mean([_around(each, optimum, share) for each in runs])) for share in (0.25, 0.5, 1.0))
+    shares = (0.25, 0.5, 1.0)
+    d1, d2, d3 = (float(np.mean([np.mean(_around(each, optimum, share)) for each in runs])) for share in shares)
     power = float(np.log2(max(d2, 1e-300) / max(d3, 1e-300))) if d3 > 0 else np.inf
     swing = _swing(course, optimum.size)
     point = np.mean([each.at(1.0) for each in runs], axis=0)
@@ -190,19 +192,22 @@ def limit_of(course: Course, optimum: Optimum, others: tuple[Course, ...] = ()) 
         gap = optimum.certificate.relative_gap if optimum.certificate.valid else np.inf
         why = f"the optimum is known to a relative gap of {gap:.1e} only, so nothing can be said of where the run leads"
         return found("undecided", why)
+    last = optimum.distance(course.last)
+    before = float(np.median(_around(course, optimum, 1.0)))
+    if last > RIGHT + optimum.floor and last > LEAP * before:
+        return found("never settles", f"its last point is {last:.1e} from the optimum, those before it {before:.1e}")
     if d3 < RIGHT + optimum.floor:
         return found("right", f"{d3:.1e} from the optimum")
-    if others:
-        return found(*_of_noise(runs, optimum, power, d3))
-    if swing > 0.0 and not _drifts(course, d1, d3):
+    if swing > 0.0 and not others and not _drifts(course, d1, d3):
         return found("never settles", f"it moves by {swing:.1e} of the optimum's size in every round, {d3:.1e} away")
-    return found(*_of_decay(course, optimum, (d1, d2, d3), power))
+    of_noise = _of_noise(runs, optimum, power, d3) if others else None
+    return found(*(of_noise or _of_decay(course, optimum, (d1, d2, d3), power)))
 
 
-def _around(course: Course, optimum: Optimum, share: float) -> float:
-    """The mean distance of the points before a share of the rounds."""
+def _around(course: Course, optimum: Optimum, share: float) -> list[float]:
+    """The distances of the points before a share of the rounds."""
     near = course.near(share)
-    return float(np.mean([optimum.distance(w) for w in near[:: max(len(near) // 20, 1)]]))
+    return [optimum.distance(w) for w in near[:: max(len(near) // 20, 1)]]
 
 
 def _swing(course: Course, size: float) -> float:
@@ -218,9 +223,10 @@ def _swing(course: Course, size: float) -> float:
 def _of_decay(course: Course, optimum: Optimum, distances: tuple[float, float, float], power: float) -> tuple[str, str]:
     """A run without noise that has not arrived: whether it will, by extrapolation from three octaves (Aitken)."""
     d1, d2, d3 = distances
-    if course.total < FEWEST and course.ended != "settled":
+    settled = course.ended == "settled" or course.still()
+    if course.total < FEWEST and not settled:
         return "undecided", f"{d3:.1e} from the optimum after {course.total} rounds, {_falling(power)}"
-    still = course.ended == "settled" or course.move_since_half() < 1e-9 * optimum.size
+    still = settled or course.move_since_half() < 1e-9 * optimum.size
     if not still and d3 < NEAR and power > FALLS:
         return "right in the limit", f"{d3:.1e} from the optimum and {_falling(power)}"
     if not still and power > FALLS and (far := optimum.distance(_extrapolated(course))) < 0.15 * d3:

@@ -58,9 +58,9 @@ def audit(
         A function ``algorithm(problem, start=None, seed=None)`` that yields the parameters (n, d) after each round, or
         (parameters, flows); a function ``step(state, node, messages) -> (state, messages)``, run node by node (see
         `Node`); an iteration such as ``gr.PrimalDual()``; or an iterable of parameters, of which the limit alone can be
-        judged.
+        judged: a list is read to its end, a generator until it settles.
     rounds : int, optional
-        Of the main run; by default 3,000, and up to 12,000 where these leave it open.
+        Of the main run; by default 3,000, and up to 12,000 where these leave it open, and all points of a list.
     seed : int
         Of the algorithm and of the referee's instances.
     seconds : float
@@ -153,7 +153,8 @@ class _Referee:
         def arrived(w: Any) -> bool:
             return optimum.distance(w) < ARRIVED
 
-        follower.until(self.rounds or ROUNDS, half, arrived)
+        count = self.algorithm.count
+        follower.until(self.rounds or (ROUNDS if count is None else count + 1), half, arrived)
         self.limit = limit_of(self.course, optimum)
         open_yet = self.rounds is None and not self.course.ended and self.limit.kind != "right"
         if open_yet and self.course.move_since_half() > 1e-9 * optimum.size:
@@ -167,6 +168,10 @@ class _Referee:
             self.evidence.add("run", "fails", course.why)
         if course.ended in ("ended", "time"):
             self.evidence.add("run", "remark", course.why)
+        count = self.algorithm.count
+        if not self.algorithm.repeatable and course.ended in ("settled", "", "time") and course.total != count:
+            points = "points were read" if count is None else f"of the {count} points were read"
+            self.evidence.skip("run", f"what comes later: {course.total} {points}")
         if changes:
             self.evidence.add("run", "remark", "it writes into the problem; every run was given one of its own")
         if course.printed.size:

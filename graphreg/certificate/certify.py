@@ -190,6 +190,17 @@ class Certifier:
             return None
         return self._flow_dual.cheap_bound([feasible(self.form, w) for w in points], flows, fast)
 
+    def bound_as_given(self, flows: tuple[Array, ...], prices: tuple[Array, ...] | None) -> float | None:
+        """The lower bound of flows that are not repaired, with prices given or the best for them: -inf where that is
+        not balanced, None where the best prices are not known."""
+        if prices is not None:
+            self.propose_dual(DualPoint(flows, prices))
+        elif (cheap := self.cheap_bound([np.zeros(self.form.shape)], flows)) is not None:
+            self.propose_dual(*cheap.dual.point(cheap))
+        else:
+            return None
+        return -np.inf if self.best_dual is None else self.best_dual.bound
+
     def from_flows(self, w: Array, flows: tuple[Array, ...], gap: float) -> Certificate:
         """The certificate with what parameters and flows say that are nearly optimal, where every node is strictly
         convex; nothing of it is repaired."""

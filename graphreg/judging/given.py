@@ -102,21 +102,58 @@ def beyond_capacity(form: Form, flows: Arrays) -> str:
     )
 
 
+def given_flows(given: Any, form: Form) -> Arrays:
+    """Flows as arrays, one for each term, or by edge, (tail, head): where no two edges have the same ends."""
+    here = form.nothing().flows
+    if not isinstance(given, Mapping):
+        return given_arrays(given, "flows", here)
+    ends = [pair for edge in form.edges if edge.map.edges is not None for pair in zip(*form.ends(edge), strict=True)]
+    if len({frozenset(pair) for pair in ends}) < sum(map(len, here)):
+        raise ModelError(
+            "flows by edge (tail, head) are for problems whose terms are on edges alone, no two of them with the same "
+            "ends; here flows are arrays, one for each term: of a solution solution.certificate.dual_point.flows"
+        )
+    if strange := set(given) - {*ends, *(pair[::-1] for pair in ends)}:
+        raise ModelError(f"flows: {visible(repr(min(strange, key=repr)))} is not an edge (tail, head) of the problem")
+    said = {pair: f"the flow of {visible(repr(pair))}" for pair in given}
+    by_edge = {pair: np.atleast_1d(checks.numbers(u, said[pair], "numbers")) for pair, u in given.items()}
+    by_edge = {pair[::-1]: -u for pair, u in by_edge.items()} | by_edge
+    if missing := [pair for pair in ends if pair not in by_edge]:
+        raise ModelError(f"flows lack {len(missing)} of the {len(ends)} edges, {visible(repr(missing[0]))} is one")
+    rows, found = iter(ends), [np.zeros(like.shape) for like in here]
+    for edge, flows in zip(form.edges, found, strict=True):
+        for e, pair in zip(range(len(flows)), rows, strict=False):
+            u, shape = by_edge[pair], flows.shape[1:]
+            if u.shape not in ((form.d,), shape):
+                raise ModelError(f"the flow of {visible(repr(pair))} must have the shape {shape}, got {u.shape}")
+            flows[e] = u[edge.coordinates] if u.shape == (form.d,) else u
+    return given_arrays(found, "flows", here)
+
+
 def given_arrays(given: Any, what: str, here: Arrays) -> Arrays:
-    """Arrays of floats in the shapes of those here; one may come by itself."""
-    alone = len(here) == 1 and isinstance(given, np.ndarray) and given.shape == here[0].shape
-    if isinstance(given, Mapping):  # of edges, over all terms
+    """Arrays of floats in the shapes of those here; one may come by itself, and (m,) stands for (m, 1)."""
+    if isinstance(given, Mapping):
         raise ModelError(f"{what} are arrays, one for each term; of a solution: solution.certificate.dual_point.{what}")
+    alone = len(here) == 1 and isinstance(given, np.ndarray) and given.shape in _shapes(here[0])
     some = [given] if alone else checks.sequence(given, what, "a sequence of arrays")
     if len(some) != len(here):
-        raise ModelError(f"{what} must have an array for each of {len(here)} terms, got {len(some)}")
+        shapes = ", ".join(str(each.shape) for each in here[:NAMED]) + (", ..." if len(here) > NAMED else "")
+        raise ModelError(f"{what} must have an array for each of {len(here)} terms, of {shapes}, got {len(some)}")
     found = tuple(checks.numbers(each, f"{what}[{k}]", "an array of numbers") for k, each in enumerate(some))
+    found = tuple(
+        each.reshape(like.shape) if each.shape in _shapes(like) else each
+        for each, like in zip(found, here, strict=True)
+    )
     for k, (each, like) in enumerate(zip(found, here, strict=True)):
         if each.shape != like.shape:
             raise ModelError(f"{what}[{k}] must have the shape {like.shape}, got {each.shape}")
         if not np.isfinite(each).all():
             raise ModelError(f"{what}[{k}] has NaN or infinite entries")
     return found
+
+
+def _shapes(like: Array) -> tuple[tuple[int, ...], ...]:
+    return like.shape, like.shape[:1] if like.shape[1:] == (1,) else like.shape
 
 
 def _like(given: Arrays, here: Arrays) -> Arrays | None:

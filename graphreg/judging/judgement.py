@@ -4,7 +4,7 @@ in a CVXPY problem."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -33,9 +33,9 @@ from ..compiling import conic
 from ..errors import FailedError, ModelError
 from ..form import Form
 from ..methods import AbstractMethod, Exact, PrimalDual
-from ..running import Budget, Costs, Solution, contradicted, solve
+from ..running import Budget, Costs, Solution, contradicted, solve, tied_certificate
 from ..terms import Array
-from .given import Arrays
+from .given import Arrays, beyond_capacity
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -73,6 +73,10 @@ class Judgement(Certificate):
     beyond : str
         Of flows that were given: how many lay beyond their capacities and were brought within, and which most. The
         bound is that of the flows as they were changed. Empty where none did.
+    as_given : float or None
+        The lower bound that flows prove which were given, as they are, with the prices given or the best for them; -inf
+        where they lie beyond capacities, or do not balance those prices. None without flows, and where the best prices
+        are not known: some node is not strictly convex, or a term is of your own.
     steps : tuple of Step
         The lower bounds that were tried, in order; the last is not always the best.
 
@@ -87,14 +91,20 @@ class Judgement(Certificate):
     better: Certificate | None = None
     steps: tuple[BoundStep, ...] = ()
     beyond: str = ""
+    as_given: float | None = None
+    turned: float | None = None  # and with all signs changed
 
-    def prove(self, path: str | Path) -> Proved:
+    def prove(self, path: str | Path, claims: str | Sequence[Any] = (), *, force: bool = False) -> Proved:
         """Write a proof of both bounds, which anybody can check without graphreg; see `Solution.prove`.
 
         Parameters
         ----------
         path : path
             Of the file (JSON) to be written.
+        claims : sequence of str and tuple
+            What else is to be proved, as by `Solution.prove`.
+        force : bool
+            Replace a file that is no proof, too.
 
         Returns
         -------
@@ -103,7 +113,8 @@ class Judgement(Certificate):
         Raises
         ------
         ProofError
-            Where a term cannot be stated in a proof, no exact point is found near these, or the file cannot be written.
+            Where a term cannot be stated in a proof, no exact point is found near these, a claim on one edge is not
+            proved, or the file cannot be written.
 
         Examples
         --------
@@ -113,7 +124,7 @@ class Judgement(Certificate):
         """
         from ..certificate.proof import prove
 
-        return prove(self, path)
+        return prove(self, path, claims, tied_certificate, force=force)
 
     def _remarks(self) -> list[str]:
         """Remarks on the point, in sentences."""
@@ -121,8 +132,20 @@ class Judgement(Certificate):
         return [
             *([f"moved by at most {self.moved:.2g} to where every constraint holds"] if self.moved else []),
             *([self.beyond] if self.beyond else []),
+            *([self._of_flows(self.as_given)] if self.as_given is not None else []),
             *([f"a better point was met, of objective {better}"] if better else []),
         ]
+
+    def _of_flows(self, bound: float) -> str:
+        """What the flows that were given prove."""
+        if self.beyond:
+            return "the flows given prove nothing as they are"
+        if not np.isfinite(bound):
+            return "the flows given prove nothing as they are: they do not balance the prices"
+        said = f"the flows given prove by themselves that {bound:.10g} <= optimum"
+        if self.turned is not None and self.turned > bound:
+            said += f"; with all signs changed they would prove {self.turned:.10g}: a flow runs from tail to head"
+        return said
 
     def _html(self) -> Iterable[Html]:
         yield from super()._html()
@@ -162,6 +185,17 @@ def judge(
                 raise
             judged.left_out = f"Interrupted at the {name}."
     return judged.judgement(float(np.abs(own - w).max(initial=0.0)))
+
+
+def with_given_flows(judged: Judgement, form: Form, flows: Arrays, prices: Arrays | None) -> Judgement:
+    """A judgement that says of flows what they prove as they are."""
+    beyond = beyond_capacity(form, flows)
+    if beyond:
+        return replace(judged, beyond=beyond, as_given=-np.inf)
+    own = Certifier(form).bound_as_given(flows, prices)
+    back = tuple(-u for u in flows)
+    known = own is not None and prices is None and not beyond_capacity(form, back)
+    return replace(judged, as_given=own, turned=Certifier(form).bound_as_given(back, None) if known else None)
 
 
 class _Judged:

@@ -124,7 +124,12 @@ def _named(penalties: Penalties) -> dict[str, AbstractPenalty]:
     if isinstance(penalties, Mapping):
         return dict(penalties)
     each = [penalties] if isinstance(penalties, AbstractPenalty) else list(penalties)
-    return {repr(penalty): penalty for penalty in each}
+    named = dict[str, AbstractPenalty]()
+    for penalty in each:
+        plain = type(penalty).__repr__ is object.__repr__  # the name that models print, with a number where it is taken
+        name = penalty.called() if plain else repr(penalty)
+        named[f"{name} {len(named) + 1}" if plain and name in named else name] = penalty
+    return named
 
 
 def _along(penalty: AbstractPenalty, what: str, s: Array, d: Array) -> Array:

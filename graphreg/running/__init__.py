@@ -30,6 +30,7 @@ from .solution import Solution as Solution
 from .solving import Task as Task
 from .solving import solve as solve
 from .solving import solved as solved
+from .splitting import tied_certificate as tied_certificate
 from .statuses import STATUSES as STATUSES
 from .statuses import contradicted as contradicted
 from .statuses import floor_of as floor_of

@@ -229,7 +229,7 @@ def judge(sentence: str, by: Any, allowed: Any, **where: Any) -> list[Failure]:
 def judged(trial: laws.Trial, allowed: float, more: Any = 0.0, **where: Any) -> list[Failure]:
     """The failures of an inequality, relative to the size of its parts and ``more``."""
     by = np.where(trial.excess <= 0.0, 0.0, trial.excess / (trial.size + more))
-    return judge(trial.law, by, allowed, **where, **trial.said)
+    return judge(trial.law, by, allowed, **where, **trial.said, **{"absolute miss": trial.excess})
 
 
 def _show(value: Any, row: int, rows: int) -> str:

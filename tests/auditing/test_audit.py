@@ -301,6 +301,32 @@ def test_points_alone_are_judged_and_the_rest_is_listed():
     assert repr(report).endswith("0 fail, 1 skipped>")
 
 
+def test_a_list_is_read_to_its_end():
+    problem = network("l2")
+    points = [w for w, _ in primal_dual(problem, limit=400)]
+    gone = [points[-1] + far for far in np.linspace(0.0, 1.0, 200)]
+    for later in (gone, [points[-1] + 1.0], [points[-1]] * 200 + [points[0]]):
+        report = gr.audit(problem, points + later)
+        assert not report.ok, report
+        assert report.rounds == len(points + later)
+        assert f"it yielded {len(points + later)} points and no more" in str(report)
+        assert report.certificate.primal == pytest.approx(problem.value(later[-1]))
+    part = gr.audit(problem, points + gone, rounds=400)
+    assert part.ok
+    assert "what comes later: 400 of the 600 points were read" in " ".join(str(part).split())
+
+
+def test_of_a_generator_is_said_how_many_points_were_read():
+    problem = network("l2")
+    report = gr.audit(problem, (w for w, _ in primal_dual(problem, limit=3000)))
+    assert report.rounds < 3000
+    assert f"what comes later: {report.rounds} points were read" in " ".join(str(report).split())
+
+
+def test_a_list_that_stays_at_a_wrong_point_is_wrong_though_it_is_short():
+    assert gr.audit(network("l2"), [np.zeros((9, 2))] * 100).verdict == "wrong"
+
+
 def test_text_table_figure_and_html():
     def markup(problem):
         return primal_dual(problem, factor=0.5)

@@ -304,8 +304,8 @@ BAD = {
     ),
     "vector, label": (lambda p: p.value({key: {"x0": 1.0, "x2": 0.0} for key in "abcdef"}), r"w\['a'\] names 'x2'"),
     "flows, shape": (lambda p: p.certify(np.zeros((6, 2)), flows=[np.zeros((4, 2))]), r"flows\[0\].*\(5, 2\)"),
-    "flows, mapping": (lambda p: p.certify(np.zeros((6, 2)), flows={}), "solution.certificate.dual_point.flows"),
-    "flows, number": (lambda p: p.certify(np.zeros((6, 2)), flows=[1, 2]), "for each of 1 terms, got 2"),
+    "flows, mapping": (lambda p: p.certify(np.zeros((6, 2)), flows={}), "flows lack 5 of the 5 edges"),
+    "flows, number": (lambda p: p.certify(np.zeros((6, 2)), flows=[1, 2]), r"for each of 1 terms, of \(5, 2\), got 2"),
     "prices, nan": (lambda p: p.certify(np.zeros((6, 2)), prices=np.full(60, np.nan)), r"prices\[0\] has NaN"),
     "gap": (lambda p: p.certify(np.zeros((6, 2)), gap=-1.0), "gap must be"),
     "seconds": (lambda p: p.certify(np.zeros((6, 2)), seconds=-1.0), "seconds must be"),
@@ -447,3 +447,100 @@ def test_latent_nodes_of_an_answer_stay_and_those_that_it_lacks_lie_among_their_
     np.testing.assert_allclose(alone[:4, 0], [0.0, 1.0, 5.0, 9.0], atol=1e-6)
     np.testing.assert_array_equal(alone, with_latent_means(form, alone))
     assert alone[4:].all()
+
+
+# ---- flows that were given -------------------------------------------------------------------------------------------
+PAIRS = [("a", "b"), ("a", "c"), ("b", "c"), ("c", "d"), ("d", "e"), ("d", "f"), ("e", "f")]
+STATIONS = np.array([1.0, 1.4, 0.6, 3.2, 2.6, 3.2])
+
+
+def stations(loss=gr.MeanLoss, term=0.0):
+    X = None if loss is gr.MeanLoss else np.ones((6, 1))
+    data = gr.NodeData.from_arrays(X, STATIONS, list("abcdef"))
+    return gr.Problem(loss(data) + 0.5 * gr.TotalVariation(gr.Graph.from_edges(PAIRS), gr.L2()) + term)
+
+
+def value_of(u):
+    """The dual function of the six stations, by hand."""
+    K = np.array([[(k == i) - (k == j) for k in "abcdef"] for i, j in PAIRS], dtype=float)
+    return STATIONS @ K.T @ u - 0.5 * np.sum((K.T @ u) ** 2)
+
+
+def crossing(size, pair=("c", "d")):
+    return {**dict.fromkeys(PAIRS, 0.0), ("c", "d"): 0.0} | {pair: size}
+
+
+def test_flows_that_were_given_are_judged_as_they_are():
+    problem, rng = stations(), np.random.default_rng(0)
+    judged = problem.certify(STATIONS, flows=crossing(-0.5))
+    assert judged.as_given == pytest.approx(1.05, abs=1e-9)
+    assert judged.as_given <= 1.05
+    assert "the flows given prove by themselves that 1.05" in str(judged)
+    assert judged.dual > 1.19
+    for _ in range(5):
+        u = rng.uniform(-0.5, 0.5, 7)
+        assert problem.certify(STATIONS, flows=u).as_given == pytest.approx(value_of(u), abs=1e-9)
+    assert problem.certify(STATIONS).as_given is None
+
+
+def test_a_wrong_sign_and_flows_beyond_capacity_are_told():
+    turned = stations().certify(STATIONS, flows=crossing(0.5))
+    assert turned.as_given == pytest.approx(-1.55, abs=1e-9)
+    assert "with all signs changed they would prove 1.05" in str(turned)
+    beyond = stations().certify(STATIONS, flows=crossing(-0.6))
+    assert beyond.as_given == -np.inf
+    assert "1.2 times its capacity\n  the flows given prove nothing as they are" in str(beyond)
+
+
+def test_flows_with_prices_that_they_do_not_balance_prove_nothing():
+    problem = stations(gr.QuantileLoss)
+    best = problem.solve().certificate.dual_point
+    right = problem.certify(STATIONS, flows=best.flows, prices=best.prices)
+    assert right.as_given == pytest.approx(right.dual, abs=1e-6)
+    wrong = problem.certify(STATIONS, flows=best.flows, prices=[best.prices[0] + 0.1])
+    assert wrong.as_given == -np.inf
+    assert "they do not balance the prices" in str(wrong)
+    assert problem.certify(STATIONS, flows=best.flows).as_given is None  # the best prices are not known
+
+
+def test_flows_come_in_as_they_go_out():
+    problem, u = stations(), np.linspace(-0.4, 0.4, 7)
+    there = problem.certify(STATIONS, flows=u[:, None]).as_given
+    by_edge = dict(zip(PAIRS, u, strict=True))
+    backwards = {(head, tail): [-flow] for (tail, head), flow in by_edge.items()}
+    for given in (u, [u], by_edge, backwards):
+        assert problem.certify(STATIONS, flows=given).as_given == there
+    for penalised in (problem, stations(term=0.1 * gr.NodePenalty(gr.L1())), small()):
+        solution = penalised.solve()
+        judged = penalised.certify(solution.coef, flows=solution.flows)
+        assert judged.as_given == pytest.approx(solution.certificate.dual, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("flows", "said"),
+    [
+        (np.zeros(6), r"an array for each of 1 terms, of \(7, 1\), got 6"),
+        ({("a", "b"): 1.0}, r"flows lack 6 of the 7 edges, \('a', 'c'\) is one"),
+        (crossing(1.0, ("a", "z")), r"\('a', 'z'\) is not an edge"),
+        (crossing([1.0, 2.0]), r"the flow of \('c', 'd'\) must have the shape \(1,\), got \(2,\)"),
+        (crossing("x"), r"the flow of \('c', 'd'\) must be"),
+        (crossing(np.nan), "NaN"),
+    ],
+)
+def test_flows_of_other_shapes_are_refused(flows, said):
+    with pytest.raises(ModelError, match=said):
+        stations().certify(STATIONS, flows=flows)
+
+
+def test_flows_by_edge_are_refused_where_two_edges_have_the_same_ends():
+    twice = stations(term=0.1 * gr.TotalVariation(gr.Graph.from_edges(PAIRS), gr.L1()))
+    with pytest.raises(ModelError, match="no two of them with the same ends"):
+        twice.certify(STATIONS, flows=crossing(0.1))
+
+
+def test_a_judged_point_takes_claims_as_an_answer_does(tmp_path):
+    problem = stations()
+    judged = problem.certify(problem.solve(gap=1e-10).coef, gap=1e-10)
+    proved = judged.prove(tmp_path / "judged.json", claims=["split", "near"])
+    assert {"bounds", "split"} <= set(proved.claims)
+    assert check((tmp_path / "judged.json").read_bytes())  # raises where a claim does not hold

@@ -343,3 +343,11 @@ def test_bounds_that_nearly_agree_have_short_ticks(pyplot, runs):
     assert left >= 0.0
     apart = plot_bounds(of_records(runs[0], [(1, 3.0, 1.0), (2, 2.2, 1.5)]))
     assert apart.get_ylabel() == "objective"
+
+
+def test_penalties_of_the_users_own_have_the_names_that_models_print():
+    class Half(gr.L1):
+        __repr__ = object.__repr__
+
+    axes = plot_penalty([Half(), gr.L1(), Half()])
+    assert axes.get_legend_handles_labels()[1] == ["Half", "L1()", "Half 3"]

@@ -343,7 +343,11 @@ SLIPS = {
     "value nan": (lambda z: np.where(l2(z) == 0, np.nan, l2(z)), gr.L2().prox, "value of the penalty mine is nan"),
     "not 0 at 0": (lambda z: 1 + l2(z), gr.L2().prox, "mine must be 0 at z = 0"),
     "negative": (lambda z: -l2(z), gr.L2().prox, "mine must not be negative"),
-    "not even": (lambda z: np.maximum(z, 0).sum(axis=1), gr.L1().prox, "mine is not even"),
+    "not even": (
+        lambda z: np.maximum(z, 0).sum(axis=1),
+        gr.L1().prox,
+        "mine is not even.*NodePenalty, or along arrows, penalty.gr.w.across.digraph",
+    ),
     "changes its input": (lambda z: np.abs(z, out=z).sum(axis=1), gr.L1().prox, "mine cannot be used.*read-only"),
 }
 

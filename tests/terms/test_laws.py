@@ -8,6 +8,7 @@ from factories import thinned
 from law_cases import LOSSES, PENALTIES, RECOGNISED, SOLVED_PENALTIES, SOLVER_TOLERANCE, concrete_subclasses
 from own_terms import Elastic
 
+import graphreg as gr
 from graphreg.reading_cvxpy.cone_penalty import ConePenalty
 from graphreg.reading_cvxpy.loss import CvxpyLoss
 from graphreg.terms.losses.base import AbstractLoss, smooth_rise
@@ -148,3 +149,15 @@ def test_a_smooth_rise_has_its_slope_and_its_curvature():
     assert (rise - np.maximum(0.0, t)).max() == 0.5
     _, far, _ = smooth_rise(np.array([-1e6, 1e6]))
     np.testing.assert_allclose([far[0], 1.0 - far[1]], 0.25e-12, rtol=1e-3)
+
+
+def test_a_miss_is_told_in_units_of_the_objective_too():
+    class Low(gr.L1):
+        def conjugate(self, u):
+            return super().conjugate(u) - 0.1
+
+    report = gr.testing.check_penalty(Low())
+    missed = [str(each) for each in report.failures if each.law == "fenchel young everywhere"]
+    assert all("absolute miss = 0.1" in each for each in missed)
+    assert missed
+    assert "below 1e-8 value or conjugate cancels" in str(report)

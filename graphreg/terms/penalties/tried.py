@@ -50,7 +50,7 @@ def refuse_uneven(name: str, value: Value, k: int) -> None:
         raise TermError(
             f"the penalty {name} is not even, phi(-z) != phi(z): {phi[i]:.6g} at z = {z[i]} and {other[i]:.6g} at -z; "
             "an undirected edge has no direction, so the optimum would depend on how edges are listed: derive it from "
-            "gr.AbstractOneSided, and use it in NodePenalty"
+            "gr.AbstractOneSided, and use it in NodePenalty, or along arrows, penalty(gr.w.across(digraph))"
         )
 
 
