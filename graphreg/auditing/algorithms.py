@@ -131,7 +131,11 @@ class AbstractAlgorithm(ABC):
     isolated: ClassVar[bool] = False  # whether a node cannot see more than its neighbours' messages
     takes_start: bool = True
     takes_seed: bool = True
-    count: int | None = None  # of points that are there already, all of which are read
+
+    @property
+    def count(self) -> int | None:
+        """How many points are there already, all of which are read; None where they are not."""
+        return None
 
     @abstractmethod
     def run(self, problem: Problem, start: Array | None, seed: int) -> Stream:

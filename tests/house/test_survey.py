@@ -8,7 +8,7 @@ from survey import AROUND, CORE, FIGURES, HOUSE, circles, holds, room_of
 
 LIMITS = {
     "lines of code": 49_830,  # bounds of CVXPY problems (1,440), of their formulas (640); `fit` (655), federated (406)
-    "lines of code in the core": 23_750,  # their checker (184), units, graphs (184), federated, held, ties, rows at sites
+    "lines of code in the core": 23_750,  # their checker (184), units, graphs (184), federated, held, ties, sites
     "files": 470,  # conic/, four for formulas; fitting/, cli/fitting.py, units.py; federated (5); joint.py; given.py
     "arrows upwards": 1,
     "largest circle of files at load": 0,
@@ -18,7 +18,7 @@ LIMITS = {
     "functions over 60 lines": 0,
     "functions with more than 6 parameters": 14,
     "modules that an import loads": 9,
-    "PrimalDual on a chain: files": 61,  # ties.py, base/gate.py, running/predicting.py and what weighs a run before it begins
+    "PrimalDual on a chain: files": 61,  # ties.py, gate.py, running/predicting.py and what weighs a run first
     "PrimalDual on a chain: functions": 545,  # blocks of rows; what code costs; memory
     "PrimalDual on a chain: depth": 24,
     "Exact on a chain: files": 55,  # as above
