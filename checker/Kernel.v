@@ -160,14 +160,14 @@ Definition left (u : nat -> R) (i : nat) : R := sum V (fun j => B i j * u j).   
 Definition BM (i k : nat) : R := sum V (fun j => B i j * M j k).
 Definition delta (i k : nat) : R := if Nat.eq_dec i k then 1 else 0.
 Definition sigma (j : nat) : R := sum N (fun k => Rabs (M j k) * z k).
-Definition live (j : nat) : Prop := v j <> 0 \/ exists k, (k < N)%nat /\ keep k = true /\ M j k <> 0.
 Hypothesis z_pos' : forall i, (i < N)%nat -> 0 <= z i.
 Hypothesis z_kept : forall i, (i < N)%nat -> keep i = false -> z i = 0.
 Hypothesis kept : forall i, (i < N)%nat -> keep i = true ->   (* (A) *)
   Rabs (left v i) + sum N (fun k => Rabs (delta i k - BM i k) * z k) <= z i.
 Hypothesis dropped : forall i, (i < N)%nat -> keep i = false ->   (* (B) *)
   exists y, y i <> 0 /\ (forall k, (k < N)%nat -> k <> i -> keep k = false -> y k = 0) /\
-  forall j, (j < V)%nat -> live j -> sum N (fun k => y k * B k j) = 0.
+  sum N (fun k => y k * left v k) = 0 /\
+  forall m, (m < N)%nat -> keep m = true -> sum N (fun k => y k * BM k m) = 0.
 
 Theorem balanced : exists u, (forall j, (j < V)%nat -> Rabs (u j - v j) <= sigma j) /\ forall i, (i < N)%nat ->
   left u i = 0.
@@ -198,17 +198,12 @@ Proof.
       with (sum N (fun k => M j k * x k)) by ring.
       eapply Rle_trans; [apply sum_abs|]. apply sum_le. intros k Hk. rewrite Rabs_mult.
         apply Rmult_le_compat_l; [apply Rabs_pos|auto].
-    + intros i Hi. destruct (keep i) eqn:K; auto. destruct (dropped i Hi K) as (y & Yi & Ys & Y0).
+    + intros i Hi. destruct (keep i) eqn:K; auto. destruct (dropped i Hi K) as (y & Yi & Ys & Yv & Ym).
       assert (T : sum N (fun k => y k * left u k) = 0).
-      { unfold left. rewrite (sum_ext N _ (fun k => sum V (fun j => y k * B k j * u j))).
-        - rewrite sum_swap. apply sum_zero. intros j Hj. rewrite (sum_ext N _ (fun k => u j * (y k * B k j)))
-          by (intros; ring).
-          rewrite sum_scale. destruct (classic (live j)) as [L|L]; [rewrite (Y0 j Hj L); ring|].
-          assert (u j = 0); [|rewrite H; ring]. unfold u. rewrite sum_zero.
-          + destruct (Req_dec (v j) 0); [lra|]. exfalso. apply L. now left.
-          + intros k Hk. destruct (keep k) eqn:Kk; [|rewrite X0 by auto; ring].
-            destruct (Req_dec (M j k) 0) as [->|]; [ring|]. exfalso. apply L. right. eauto.
-        - intros k _. rewrite <- sum_scale. apply sum_ext. intros. ring. }
+      { rewrite (sum_ext N _ (fun k => y k * left v k + sum N (fun m => x m * (y k * BM k m)))).
+        - rewrite sum_add, Yv, sum_swap, sum_zero; [ring|]. intros m Hm. rewrite sum_scale.
+          destruct (keep m) eqn:Km; [rewrite Ym by auto; ring|rewrite X0 by auto; ring].
+        - intros k _. rewrite U, Rmult_plus_distr_l, <- sum_scale. f_equal. apply sum_ext. intros. ring. }
       rewrite (sum_one N _ i) in T; auto.
       * apply Rmult_integral in T. destruct T; [contradiction|auto].
       * intros k Hk Nk. destruct (keep k) eqn:Kk; [rewrite Kept by auto; ring|rewrite Ys by auto; ring].
