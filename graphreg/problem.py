@@ -429,7 +429,7 @@ class Problem(checks.ChecksNames, ShownFormula):
         return notation.kkt(self.form)
 
     def latex(self) -> str:
-        """The primal problem in LaTeX.
+        """The primal problem in LaTeX: an ``aligned`` block for math mode, with the package amsmath.
 
         Returns
         -------

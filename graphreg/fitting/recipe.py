@@ -29,6 +29,7 @@ STRENGTHS = 20  # of the grid, down over three decades
 ALONE = 1e-6  # times the strength at which all nodes agree: each node is alone, but for those without rows
 BEYOND = 1.5  # times that strength: so far beyond that nodes agree to the last digit
 RIDGE = 1e-3  # on slopes of standardised features: rows of a node may be fewer than columns
+INFINITE = ("LogisticLoss", "MultinomialLoss", "PoissonLoss")  # whose best intercept may be
 COUNTS = 10  # a target of whole numbers that begins below is one of counts
 SPACES = 'ids="strip" takes such spaces off'
 ALIKE = "labels that differ in case or in zeros are to be written alike, in the table or in the graph"
@@ -151,6 +152,7 @@ def fit(  # noqa: PLR0913
     rows = read(table, Columns(node, target, features, weights), missing, ids)
     whole, remarks = _joined(rows, *graph_of(graph, ids, repeated, edge_weight))
     rows, family = _family(rows, loss)
+    _refuse_one_class(rows, family, whole, remarks)
     problem = _problem(rows, family, whole, gr.L2() if penalty is None else penalty)
     chosen = {"scoring": SCORES.get(family.name, "loss"), "by": by, "rule": rule, "seed": seed}
     how: dict[str, Any] = chosen | {"gap": gap, "memory": memory, "jobs": jobs, "progress": progress}
@@ -251,6 +253,26 @@ def _joined(rows: UsedRows, graph: gr.Graph, said: Sequence[str]) -> tuple[gr.Gr
     return graph, remarks
 
 
+def _refuse_one_class(rows: UsedRows, family: Family, graph: gr.Graph, remarks: Sequence[str]) -> None:
+    """`DataError` where nodes that no edge joins to others have one class, or no counts: the best intercept is infinite
+    there, at every strength."""
+    if family.name not in INFINITE or not graph.components().any():
+        return
+    part = dict(zip(graph.labels, graph.components().tolist(), strict=True))
+    number = [part[label] for label in rows.frame[rows.node].tolist()]
+    each: Any = rows.frame.groupby(np.array(number))[rows.target]
+    for _, y in each:
+        value = plain_label(y.iloc[0])
+        if y.nunique() == 1 and (family.name != "PoissonLoss" or value == 0):
+            nodes = list(dict.fromkeys(map(repr, rows.frame.loc[y.index, rows.node])))
+            hints = "".join(f"; {said}" for said in remarks if any(f" {node} in the graph;" in said for node in nodes))
+            raise DataError(
+                f"no edge joins {listed(nodes, 4)} to other nodes with rows, and in all rows there ({len(y):,}) "
+                f"{rows.target!r} is {rows.classes[int(value)] if rows.classes else value!r}: the best intercept is "
+                f"infinite there; correct the label, give an edge, or leave these rows out{hints}"
+            )
+
+
 def refuse_look_alikes(rows: Iterable[Hashable], nodes: Collection[Hashable], spaces: str = SPACES) -> None:
     """`GraphError` where only spaces at the ends, upper and lower case, or zeros in front, which spreadsheets take off,
     keep labels of rows and of a graph from being one. Where the graph has all of them by itself they are meant, if it
@@ -297,6 +319,8 @@ def _slipped(label: object, other: object) -> bool:
     if not (isinstance(label, str) and isinstance(other, str)) or abs(len(label) - len(other)) > 1:
         return False
     words = [re.findall(r"[^\W\d_]+|\d+", each.casefold()) for each in (label, other)]
+    if words[0] == words[1]:  # but for signs between them
+        return True
     apart = [pair for pair in zip(*words, strict=False) if pair[0] != pair[1]]
     if len(words[0]) != len(words[1]) or len(apart) != 1 or len(max(apart[0], key=len)) < WORD:
         return False

@@ -119,7 +119,10 @@ def given_flows(given: Any, form: Form) -> Arrays:
     by_edge = {pair: np.atleast_1d(checks.numbers(u, said[pair], "numbers")) for pair, u in given.items()}
     by_edge = {pair[::-1]: -u for pair, u in by_edge.items()} | by_edge
     if missing := [pair for pair in ends if pair not in by_edge]:
-        raise ModelError(f"flows lack {len(missing)} of the {len(ends)} edges, {visible(repr(missing[0]))} is one")
+        one = visible(repr(missing[0]))
+        raise ModelError(
+            f"flows lack {len(missing)} of the {len(ends)} edges, {one} is one: give 0 where nothing flows"
+        )
     rows, found = iter(ends), [np.zeros(like.shape) for like in here]
     for edge, flows in zip(form.edges, found, strict=True):
         for e, pair in zip(range(len(flows)), rows, strict=False):

@@ -342,3 +342,19 @@ def test_all_that_is_wrong_with_new_rows_is_told_at_once_by_their_labels():
     fine = new.drop(index=[f"r{i}" for i in range(7)])
     as_text = fine.assign(area=fine["area"].astype(str))  # as a table of text has its numbers
     assert found.predict(fine).tolist() == pytest.approx(found.predict(as_text).tolist(), rel=1e-12)
+
+
+def test_signs_in_labels_are_no_difference():
+    rows = pd.DataFrame({"town": ["St. Ulm", "Bonn"] * 6 + ["St Ulm"], "y": np.arange(13.0)})
+    found = gr.fit(rows, [("St. Ulm", "Bonn")], target="y", node="town", folds=2)
+    assert "no node 'St Ulm' in the graph; did you mean 'St. Ulm'?" in found.remarks
+
+
+@pytest.mark.parametrize(
+    ("values", "rest"), [(["yes", "no"], "yes"), (["low", "mid", "high"], "mid"), ([1, 2, 4, 0], 0)]
+)
+def test_nodes_alone_with_one_class_are_named_before_anything_is_fitted(values, rest):
+    rows = pd.DataFrame({"town": ["St. Ulm", "Bonn"] * 24 + ["St Ulm"] * 2, "y": [*values * 24][:48] + [rest] * 2})
+    said = rf"no edge joins 'St Ulm' to other nodes with rows, and in all rows there \(2\) 'y' is '?{rest}'?: "
+    with pytest.raises(DataError, match=said + ".*; no node 'St Ulm' in the graph; did you mean 'St. Ulm'"):
+        gr.fit(rows, [("St. Ulm", "Bonn")], target="y", node="town", folds=2)

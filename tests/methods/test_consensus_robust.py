@@ -33,7 +33,7 @@ def by_hand(own, heard, there, robust):
         for c in range(own.shape[1]):
             values = sorted(np.inf if np.isnan(heard[j, c]) else heard[j, c] for j in near)
             if robust == "median":
-                out[i, c] = np.median([own[i, c], *values])
+                out[i, c] = np.median([own[i, c], *values]) if len(values) > 1 else own[i, c]
             else:
                 out[i, c] = np.mean([own[i, c], *values[robust : max(len(values) - robust, robust)]])
     return out
@@ -66,6 +66,16 @@ def test_lies_stay_within_the_range_of_the_honest(problem, robust, lie):
     one[LIARS] = lie
     agreed = robust_mean(view_of(problem.form), np.ones((N, 2)), one, None, robust)
     np.testing.assert_array_equal(agreed[HONEST], 1.0)  # who agrees stays
+
+
+@pytest.mark.parametrize("robust", [1, "median"])
+def test_a_liar_who_is_alone_with_a_node_moves_it_nowhere(problem, robust):
+    liar, own, there = LIARS[0], np.random.default_rng(0).standard_normal((N, 2)), np.zeros(N, dtype=bool)
+    node = next(j for j in GRAPH[liar] if j in HONEST)
+    there[[liar, node]] = True
+    heard = own.copy()
+    heard[liar] = 1e6
+    np.testing.assert_array_equal(robust_mean(view_of(problem.form), own, heard, there, robust)[node], own[node])
 
 
 def far(problem, method, engine=None, rounds=300):

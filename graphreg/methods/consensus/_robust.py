@@ -34,6 +34,7 @@ def robust_mean(view: LocalView, own: Array, received: Array, there: Array | Non
     place = np.arange(len(target)) - np.repeat(np.cumsum(count) - count, count)
     values = np.full((n, int(count.max(initial=0)) + 1, d), np.inf)
     values[target, place] = np.where(np.isnan(received), np.inf, received)[source]
+    few = count < 2  # neighbours that are heard: the median of two values is their mean, which a liar moves anywhere
     if isinstance(robust, str):  # the middle one of all, or the mean of the two
         values[np.arange(n), count] = own
         count = count + 1
@@ -44,5 +45,5 @@ def robust_mean(view: LocalView, own: Array, received: Array, there: Array | Non
     kept = (rank >= b[:, None]) & (rank < (count - b)[:, None])
     total = np.where(kept[:, :, None], np.sort(values, axis=1), 0.0).sum(axis=1)
     if isinstance(robust, str):
-        return total / kept.sum(axis=1)[:, None]
+        return np.where(few[:, None], own, total / kept.sum(axis=1)[:, None])
     return (own + total) / (1 + kept.sum(axis=1))[:, None]

@@ -74,11 +74,11 @@ class LocalSGD(AbstractConsensusMethod, TakesAvailability):
         Takes the place of C, against malicious neighbours: of b, in every coordinate by itself, the mean of the own
         value and those of the neighbours but the b largest and the b smallest (BRIDGE-T: Fang, Yang and Bajwa, IEEE
         Trans. Signal Inf. Process. Netw. 8, 2022); "median", the median of the own value and those of all neighbours
-        (BRIDGE-M). **Guaranteed**, whatever is sent: where at most b of the neighbours of a node lie (fewer than half
-        of all values, with "median"), each coordinate of what it goes on with lies between the least and the largest of
-        those that it and its honest neighbours have. With b, honest nodes come to agree where the steps decrease and
-        enough honest links are left whichever b are dropped at each node. **Not guaranteed**: an optimum. These means
-        are no doubly stochastic C, so that the limit is off the optimum of all, liars or none, and that of the honest
+        (BRIDGE-M), where at least two of these are there. **Guaranteed**, whatever is sent: where at most b of the
+        neighbours of a node lie (fewer than half of the values that are there, with "median"), each coordinate of what
+        it goes on with lies between the least and the largest of those that it and its honest neighbours have. With b,
+        honest nodes come to agree where the steps decrease and enough honest links are left whichever b are dropped at
+        each node. **Not guaranteed**: an optimum. These means are no doubly stochastic C, so that the limit is off the optimum of all, liars or none, and that of the honest
         nodes alone is beyond every method (Su and Vaidya, PODC 2016); where all nodes' data are alike the distance is a
         statistical one. Nothing is gathered for inference.
     hessian_samples : int, optional
