@@ -78,9 +78,9 @@ class LocalSGD(AbstractConsensusMethod, TakesAvailability):
         neighbours of a node lie (fewer than half of the values that are there, with "median"), each coordinate of what
         it goes on with lies between the least and the largest of those that it and its honest neighbours have. With b,
         honest nodes come to agree where the steps decrease and enough honest links are left whichever b are dropped at
-        each node. **Not guaranteed**: an optimum. These means are no doubly stochastic C, so that the limit is off the optimum of all, liars or none, and that of the honest
-        nodes alone is beyond every method (Su and Vaidya, PODC 2016); where all nodes' data are alike the distance is a
-        statistical one. Nothing is gathered for inference.
+        each node. **Not guaranteed**: an optimum. These means are no doubly stochastic C, so that the limit is off the
+        optimum of all, liars or none, and that of the honest nodes alone is beyond every method (Su and Vaidya, PODC
+        2016); where all nodes' data are alike the distance is a statistical one. Nothing is gathered for inference.
     hessian_samples : int, optional
         a(T), over how many of the last steps the Hessians are taken; by default ceil(100 d / (K batch)), since
         K a(T) >= 100 d is what coverage was found to need.
