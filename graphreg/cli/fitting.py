@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from ..base import escaping
-from ..base.messages import shown
+from ..base.messages import did_you_mean, shown
 from ..errors import DataError, GraphregError
 from . import exits
 from .outputs import Outputs, with_outputs, with_predictions
@@ -77,7 +77,12 @@ def fit(
         if rows is not None and predictions is not None:
             with said_as_options():
                 predicted = found.predict(rows, unseen=unseen)
-            written = with_predictions(found.rows.rows_like(rows), predicted, found.solution.status)
+            given = found.rows.rows_like(rows)
+            for label in dict.fromkeys(given[found.rows.node].tolist()):
+                if label not in found.graph.index:
+                    hint = did_you_mean(label, found.graph.index)
+                    exits.say(f"rows at {label!r} are predicted by one model for all nodes{hint}", err=True)
+            written = with_predictions(given, predicted, found.solution.status)
             folder.write_all(predictions.parent, {predictions.name: escaping.table(written)})
         more = [] if intervals is None else _intervals(found, intervals)
         for table_of in more:

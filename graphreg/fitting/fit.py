@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import textwrap
-import warnings
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,7 +18,6 @@ from .. import checks
 from ..base import tables
 from ..base.display import Html, Shown, facts, inside, title
 from ..base.escaping import visible
-from ..base.messages import did_you_mean, users_line
 from ..certificate import relative_in_words
 from ..errors import DataError, GraphregError
 from .reading import UsedRows, checked_rows
@@ -147,8 +145,7 @@ class Fit(Shown):
 
         Missing cells are filled as those of the table were, where the rule was ``missing="mean"``. With
         ``unseen="pooled"`` rows at nodes that the fit does not know, or to which nothing was fitted, are predicted by
-        one model for all nodes (fitted when it is first asked for), with a warning where a label looks like one that
-        is known; with "error" they are refused.
+        one model for all nodes (fitted when it is first asked for); with "error" they are refused.
 
         Returns
         -------
@@ -176,10 +173,6 @@ class Fit(Shown):
         found: Any = self.solution.predict(frame[~new], kind)
         if new.any():
             others = frame[new].copy()
-            for label in dict.fromkeys(others[self.rows.node].tolist()):
-                if label not in self.unreached and (hint := did_you_mean(label, self.graph.index)):
-                    said = f"rows at {label!r} are predicted by one model for all nodes{hint}"
-                    warnings.warn(said, UserWarning, stacklevel=users_line())
             others[self.rows.node] = self.graph.labels[0]  # any node: all have the same model
             both = pd.concat([found, self._one.predict(others, kind)])
             found = both.iloc[np.argsort(np.argsort(new, kind="stable"), kind="stable")]

@@ -185,6 +185,7 @@ def test_rows_that_cannot_be_predicted_are_named_by_their_lines_and_a_file_that_
     (folder / "rows.csv").write_text("clinic,age\nSt. A,50\nSt. F,51\n")
     done = run(*asked, "rows.csv", "others.csv", "--unseen", "pooled")
     assert done.exit_code == 0, done.output
+    assert "rows at 'St. F' are predicted by one model for all nodes" in done.output
     assert pd.read_csv("others.csv")["clinic"].tolist() == ["St. A", "St. F"]
     monkeypatch.setattr(gr, "fit", lambda *_, **__: pytest.fail("fitted in vain"))
     assert "--predict: there is no file 'row.csv'" in run(*asked, "row.csv", "predictions.csv").output

@@ -203,10 +203,6 @@ def test_rows_at_nodes_without_a_model_have_that_of_all_where_it_is_asked_for(pa
         node=["mars", *NODES[:2], "island" if parts else "venus"]
     )
     predicted = found.predict(new, unseen="pooled")
-    with pytest.warns(
-        UserWarning, match=f"rows at 'N1' are predicted by one model for all nodes; did you mean {NODES[1]!r}"
-    ):
-        found.predict(new.assign(node="N1"), unseen="pooled")
     assert predicted.index.tolist() == new.index.tolist()
     assert predicted.iloc[1:3].tolist() == found.predict(new.iloc[1:3]).tolist()
     data = frame.assign(node="all")
