@@ -75,14 +75,7 @@ def fit(
             "clusters": results.clusters(found.solution),
         }
         if rows is not None and predictions is not None:
-            with said_as_options():
-                predicted = found.predict(rows, unseen=unseen)
-            given = found.rows.rows_like(rows)
-            for label in dict.fromkeys(given[found.rows.node].tolist()):
-                if label not in found.graph.index:
-                    hint = did_you_mean(label, found.graph.index)
-                    exits.say(f"rows at {label!r} are predicted by one model for all nodes{hint}", err=True)
-            written = with_predictions(given, predicted, found.solution.status)
+            written = _predicted(found, rows, unseen)
             folder.write_all(predictions.parent, {predictions.name: escaping.table(written)})
         more = [] if intervals is None else _intervals(found, intervals)
         for table_of in more:
@@ -95,6 +88,18 @@ def fit(
         to.deliver((found, *more), coefficients, document, found.plot, text)
     unwritten = intervals is not None and not more
     return exits.of_status(found.solution.status) or (exits.DATA if unwritten else exits.CERTIFIED)
+
+
+def _predicted(found: Any, rows: Path, unseen: str) -> Any:
+    """The rows of a file with their predictions; at which nodes these are of one model for all is said."""
+    with said_as_options():
+        predicted = found.predict(rows, unseen=unseen)
+    given = found.rows.rows_like(rows)
+    for label in dict.fromkeys(given[found.rows.node].tolist()):
+        if label not in found.graph.index:
+            hint = did_you_mean(label, found.graph.index)
+            exits.say(f"rows at {label!r} are predicted by one model for all nodes{hint}", err=True)
+    return with_predictions(given, predicted, found.solution.status)
 
 
 def _intervals(found: Any, file: Path) -> list[Any]:

@@ -10,6 +10,7 @@ import time
 from fractions import Fraction
 from functools import cache
 from itertools import product
+from pathlib import Path
 
 import pytest
 from factories import thinned
@@ -21,7 +22,18 @@ from benchmarks.forged_claims import forged
 from benchmarks.forgeries import HOSTILE
 from benchmarks.honest import as_rows, bounds, chain, separable
 
-pytestmark = pytest.mark.skipif(shutil.which("ocamlopt") is None, reason="OCaml is not on the PATH")
+
+def buildable():
+    """Whether OCaml is here, with zarith."""
+    if shutil.which("ocamlopt") is None:
+        return False
+    where = subprocess.run(["ocamlopt", "-where"], capture_output=True, text=True, check=True).stdout.strip()
+    find = shutil.which("ocamlfind")
+    found = find and subprocess.run([find, "query", "zarith"], capture_output=True, check=False).returncode == 0
+    return bool(found) or Path(where, "zarith").is_dir()
+
+
+pytestmark = pytest.mark.skipif(not buildable(), reason="OCaml with zarith is not here")
 ALIKE = ("", "another place of what is left of the balance", "an exception of Python")
 
 
