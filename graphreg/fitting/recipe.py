@@ -151,8 +151,7 @@ def fit(  # noqa: PLR0913
     ids = "text" if ids == "exact" and any(isinstance(each, (str, Path)) for each in (table, graph)) else ids
     rows = read(table, Columns(node, target, features, weights), missing, ids)
     whole, remarks = _joined(rows, *graph_of(graph, ids, repeated, edge_weight))
-    rows, family = _family(rows, loss)
-    _refuse_one_class(rows, family, whole, remarks)
+    rows, family = _finite(*_family(rows, loss), whole, remarks)
     problem = _problem(rows, family, whole, gr.L2() if penalty is None else penalty)
     chosen = {"scoring": SCORES.get(family.name, "loss"), "by": by, "rule": rule, "seed": seed}
     how: dict[str, Any] = chosen | {"gap": gap, "memory": memory, "jobs": jobs, "progress": progress}
@@ -253,11 +252,11 @@ def _joined(rows: UsedRows, graph: gr.Graph, said: Sequence[str]) -> tuple[gr.Gr
     return graph, remarks
 
 
-def _refuse_one_class(rows: UsedRows, family: Family, graph: gr.Graph, remarks: Sequence[str]) -> None:
-    """`DataError` where nodes that no edge joins to others have one class, or no counts: the best intercept is infinite
+def _finite(rows: UsedRows, family: Family, graph: gr.Graph, remarks: Sequence[str]) -> tuple[UsedRows, Family]:
+    """The rows and their loss; `DataError` where nodes that no edge joins to others have one class, or no counts: the best intercept is infinite
     there, at every strength."""
     if family.name not in INFINITE or not graph.components().any():
-        return
+        return rows, family
     part = dict(zip(graph.labels, graph.components().tolist(), strict=True))
     number = [part[label] for label in rows.frame[rows.node].tolist()]
     each: Any = rows.frame.groupby(np.array(number))[rows.target]
@@ -271,6 +270,7 @@ def _refuse_one_class(rows: UsedRows, family: Family, graph: gr.Graph, remarks: 
                 f"{rows.target!r} is {rows.classes[int(value)] if rows.classes else value!r}: the best intercept is "
                 f"infinite there; correct the label, give an edge, or leave these rows out{hints}"
             )
+    return rows, family
 
 
 def refuse_look_alikes(rows: Iterable[Hashable], nodes: Collection[Hashable], spaces: str = SPACES) -> None:
