@@ -253,8 +253,8 @@ def _joined(rows: UsedRows, graph: gr.Graph, said: Sequence[str]) -> tuple[gr.Gr
 
 
 def _finite(rows: UsedRows, family: Family, graph: gr.Graph, remarks: Sequence[str]) -> tuple[UsedRows, Family]:
-    """The rows and their loss; `DataError` where nodes that no edge joins to others have one class, or no counts: the best intercept is infinite
-    there, at every strength."""
+    """The rows and their loss; `DataError` where nodes that no edge joins to others have one class, or no counts: the
+    best intercept is infinite there, at every strength."""
     if family.name not in INFINITE or not graph.components().any():
         return rows, family
     part = dict(zip(graph.labels, graph.components().tolist(), strict=True))
