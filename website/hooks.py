@@ -26,7 +26,7 @@ OUTSIDE = re.compile(r"\[([^\]]*)\]\((?:\.\./)+(examples|benchmarks|papers)(?:/(
 REFERENCE: dict[str, tuple[str, list[str]]] = {
     "problem": (
         "Problems and answers",
-        ["Problem", "Solution", "Certificate", "Compiled", "fit", "Fit", "Comparison", "compare", "load"],
+        ["Problem", "Solution", "Certificate", "Judgement", "Compiled", "fit", "Fit", "Comparison", "compare", "load"],
     ),
     "inputs": ("Data and graphs", ["NodeData", "Graph", "ModelFile", "read_model"]),
     "terms": (

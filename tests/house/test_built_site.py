@@ -82,7 +82,7 @@ LEFT = {
     "a row of a table": r"^\s*\|.*\|\s*$",
     "a list in a paragraph": r"\n[-*] \w",
     "reStructuredText": r":(?:class|func|meth|ref|py):|\.\. \w+::",
-    "an HTML tag": r"</?(?:b|i|em|code|sub|sup|details|summary|br)\b[^>]*>",
+    "an HTML tag": r"</?(?:b|i|em|code|sub|sup|details|summary|br)\b(?!, )[^>]*>",  # <b, t> is a product
     "a comment": r"<!--",
 }
 
