@@ -121,7 +121,7 @@ class Report(Shown):
             usually = f"usually: {advice()[law]}" if law in advice() else ""
             usually = self.blamed if self.blamed and law in OF_CONJUGATES else usually
             lines += [f"          {usually}"] if found and usually else []
-        lines.append("what each law says: docs/own-terms.md#the-laws")
+        lines.append("what each law says: docs/adding-a-penalty.md#the-laws")
         return page("\n".join(lines))
 
     def raise_if_failed(self) -> None:

@@ -13,7 +13,7 @@ import graphreg as gr
 from graphreg.errors import TermError
 from graphreg.testing import check_loss, check_penalty, losses, penalties
 
-PAGE = Path(__file__).parents[2] / "docs" / "own-terms.md"
+PAGE = Path(__file__).parents[2] / "docs" / "adding-a-penalty.md"
 START, END = "| law | of a penalty: phi, phi* its conjugate | of a loss: l, l* its conjugate |\n|---|---|---|\n", "\n\n"
 SIZES = {"sizes": "At least one of the numbers of coordinates k= is accepted."}
 
@@ -44,7 +44,7 @@ def test_the_page_has_the_laws_as_they_are():
 def test_a_report_names_the_page():
     data = gr.NodeData.from_arrays([[1.0], [2.0]], [0.5, 1.0], [0, 1])
     for report in (check_penalty(gr.L1()), check_loss(gr.SquaredLoss(data))):
-        assert str(report).endswith("what each law says: docs/own-terms.md#the-laws")
+        assert str(report).endswith("what each law says: docs/adding-a-penalty.md#the-laws")
         assert all(f"| {law} |" in split()[1] for law in report.laws)
 
 
