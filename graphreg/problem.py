@@ -341,8 +341,8 @@ class Problem(checks.ChecksNames, ShownFormula):
 
     # ---- the exact route ---------------------------------------------------------------------------------------
     def compile(self, form: str = "primal") -> Compiled:
-        """The problem in CVXPY, primal or dual, stacked and sparse, with the numbers of the problem themselves: what
-        `graphreg.certify` proves of it is proved of the problem.
+        """The problem in CVXPY, primal or dual, stacked and sparse, with the numbers that were given: what
+        `graphreg.certify` proves of it is proved of the problem, but for the rounding of a strength times a weight.
 
         Returns
         -------

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -189,19 +189,22 @@ class Enclosure:
         best = self._nothing(v)
         for still in held_first(self.system):
             for apart in (True, False):
-                held = still
-                for _ in range(2 if apart else AGAIN):
-                    try:
-                        found = self._next_to(v, held, apart)
-                    except (RefusedError, np.linalg.LinAlgError) as error:
-                        best = replace(best[0], why=best[0].why or str(error)), best[1]
-                        break
-                    best = self._better(best, found)
-                    if _whole(best):
-                        return best
-                    if not (found[0].outside & ~held).any():
-                        break
-                    held = held | found[0].outside
+                best = self._holding(best, still, 2 if apart else AGAIN, partial(self._next_to, v, apart=apart))
+                if _whole(best):
+                    return best
+        return best
+
+    def _holding(self, best: Proved, held: Array, times: int, found_with: Callable[[Array], Proved]) -> Proved:
+        """The best of some attempts, after each of which more is held: what left its domain."""
+        for _ in range(times):
+            try:
+                found = found_with(held)
+            except (RefusedError, np.linalg.LinAlgError) as error:
+                return replace(best[0], why=best[0].why or str(error)), best[1]
+            best = self._better(best, found)
+            if _whole(best) or not (found[0].outside & ~held).any():
+                break
+            held = held | found[0].outside
         return best
 
     def _nothing(self, v: Array) -> Proved:
@@ -227,11 +230,7 @@ class Enclosure:
         So end flows that equations of nodes without data determine to be 0, and rows whose sums over nodes rounding
         keeps from being 0.
         """
-        system, best = self.system, self._nothing(v)
-        flow = np.zeros(system.size, dtype=bool)
-        for one in system.flows:
-            flow[one.columns] = True
-        held = flow & flows
+        best, held = self._nothing(v), self.flow & flows
         v = np.where(held, 0.0, v)
         for _ in range(LET_GO):
             try:
@@ -240,7 +239,7 @@ class Enclosure:
                 return replace(best[0], why=best[0].why or str(error)), best[1]
             best, outside = self._better(best, found), found[0].outside
             touching = abs(self.B) @ found[1].open > 0.0
-            let = next((x for x in (touching & flow & (v != 0.0), touching & (v != 0.0)) if x.any()), touching)
+            let = next((x for x in (touching & self.flow & (v != 0.0), touching & (v != 0.0)) if x.any()), touching)
             let = let | (outside & held)
             if _whole(best) or not (let | outside).any():
                 break
@@ -254,27 +253,30 @@ class Enclosure:
 
     def _tied(self, v: Array) -> Proved:
         """The bound next to flows that depend on one another as columns do."""
-        system, best, zero = self.system, self._nothing(v), np.zeros(len(v))
-        flow = np.concatenate([zero[:0], *(np.full(one.size, one in system.flows) for one in system.summands)]) > 0.0
+        best, still = self._nothing(v), np.zeros(len(v), dtype=bool)
         for pull in PULLS[1:]:
-            high, held = tied(system, np.where(flow, (1.0 - pull) * v, v), self.ties), np.zeros(len(v), dtype=bool)
-            for _ in range(AGAIN):
-                try:
-                    plan = tied_plan(self.planner, Slack.of(system, high), held, self.ties)
-                except (RefusedError, np.linalg.LinAlgError) as error:
-                    return replace(best[0], why=best[0].why or str(error)), best[1]
-                for _ in range(SWEEPS):
-                    left = system.residual(high, zero)
-                    high = tied(system, high - plan.moved((left.high + left.low).ravel()), self.ties)
-                box = plan.box(system, high, zero, plan.sizes(system.residual(high, zero).size().ravel()))
-                found = lower_bound(system, box), box
-                best = self._better(best, found)
-                if _whole(best):
-                    return best
-                if not (found[0].outside & ~held).any():
-                    break
-                held = held | found[0].outside
+            high = tied(self.system, np.where(self.flow, (1.0 - pull) * v, v), self.ties)
+            best = self._holding(best, still, AGAIN, partial(self._next_to_tied, high))
+            if _whole(best):
+                break
         return best
+
+    def _next_to_tied(self, high: Array, held: Array) -> Proved:
+        system, zero = self.system, np.zeros(len(high))
+        plan = tied_plan(self.planner, Slack.of(system, high), held, self.ties)
+        for _ in range(SWEEPS):
+            left = system.residual(high, zero)
+            high = tied(system, high - plan.moved((left.high + left.low).ravel()), self.ties)
+        box = plan.box(system, high, zero, plan.sizes(system.residual(high, zero).size().ravel()))
+        return lower_bound(system, box), box
+
+    @cached_property
+    def flow(self) -> Array:
+        """Which variables are flows."""
+        flow = np.zeros(self.system.size, dtype=bool)
+        for one in self.system.flows:
+            flow[one.columns] = True
+        return flow
 
     @cached_property
     def B(self) -> Any:  # noqa: N802  (a matrix)

@@ -33,10 +33,11 @@ Ties = dict[int, Array]  # a coordinate that follows from others, and nu, which 
 
 
 def ties_of(form: Form) -> Ties:
-    """Whole numbers nu (d,) with ``X nu = 0`` in floats, for all samples together."""
+    """Whole numbers nu (d,) with ``X nu = 0`` in floats, for all samples together; none where `tied_plan` has too many
+    equations at any rate."""
     given = [block.X for block in form.samples if block.map.noun == "sample"]
     designs = [X for X in given if X is not None and X.shape[1] == form.d]
-    if not designs or len(designs) < len(form.samples):
+    if not designs or len(designs) < len(form.samples) or form.n > MOST:
         return {}
     X = np.concatenate(designs)
     scale = np.abs(X).max(axis=0, initial=0.0)
