@@ -297,18 +297,18 @@ def certified(loss, penalty, rows, X, y, where):
 @pytest.mark.parametrize("loss", [gr.SquaredLoss, gr.HuberLoss, gr.QuantileLoss])
 @pytest.mark.parametrize("columns", ["twice", "all categories"])
 def test_rows_of_columns_that_depend_on_one_another_are_certified(columns, loss):
-    rng, n = np.random.default_rng(0), 45  # more equations than are looked at in rationals
+    rng, n = np.random.default_rng(0), 30  # more equations than are looked at in rationals
     x, group = rng.normal(size=n), rng.integers(0, 3, n)[:, None]
     X = np.column_stack([x, 1.0 + x**2, x] if columns == "twice" else [np.ones(n), group == range(3)])
-    graph = nx.random_regular_graph(4, n, seed=1)
+    graph = nx.random_regular_graph(3, n, seed=1)
     for rows in (gr.w.along([*range(n)], 2), gr.w.across(graph, 2)):
         assert certified(loss, gr.L1(), rows, X, x + 0.3 * rng.normal(size=n), range(n))
 
 
 def test_flows_that_nodes_without_data_determine_to_be_0_are_let_go():
-    """Five equations of three flows for each coordinate; the penalty costs nothing at the optimum."""
-    rng, n = np.random.default_rng(0), 20
-    where = np.repeat(np.arange(15), 4)
+    """Some nodes have no data, others a sample for two coordinates: more equations than the flows of three rows."""
+    rng, n = np.random.default_rng(0), 30
+    where = rng.integers(0, n, 60)
     X, y = rng.normal(size=(60, 2)), np.exp(rng.normal(size=60))
     assert certified(gr.GammaLoss, gr.L1(), rng.normal(size=(3, n)).round(1) @ gr.w.at([*range(n)]), X, y, where)
 

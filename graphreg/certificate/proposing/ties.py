@@ -56,8 +56,7 @@ def ties_of(form: Form) -> Ties:
 
 
 def tied(system: System, v: Array, ties: Ties, free: bool = True) -> Array:
-    """Prices and flows, these with few digits and as the dependencies want them; unless kappa is ``free``, it is 0, and
-    the coordinates that follow from no others are kept."""
+    """Prices and flows, these with few digits and as the dependencies want them; unless kappa is ``free``, it is 0."""
     v = v.copy()
     for one in system.flows:
         u = one.taken(v)
@@ -65,8 +64,6 @@ def tied(system: System, v: Array, ties: Ties, free: bool = True) -> Array:
             continue
         unit = 2.0 ** (np.ceil(np.log2(np.abs(u).max())) - DIGITS)
         kappa = {j: np.rint(u @ nu / (COARSE * unit)) * (COARSE * unit * free) for j, nu in ties.items()}
-        for j, nu in ties.items() if free else ():  # what is left of it is spread over all coordinates
-            u -= np.outer(u @ nu - kappa[j], nu / (nu @ nu))
         u[:] = np.rint(u / unit) * unit
         for j, nu in ties.items():
             u[:, j] = kappa[j] - np.delete(u, j, axis=1) @ np.delete(nu, j)
