@@ -1,4 +1,4 @@
-"""The settings of pytest that all tests share: the option ``--whole``, figures without a screen, Ctrl-C.
+"""The settings of pytest that all tests share: the option ``--whole``, figures without a screen, seeds, Ctrl-C.
 
 Sweeps are thinned (`factories.thinned`), so that the tests take minutes; ``make test ARGS=--whole`` goes through all of
 each, which takes several times as long.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import gc
 import os
+import random
+import secrets
 import signal
 import warnings
 
@@ -46,6 +48,12 @@ def pytest_collection_modifyitems(config, items):
         left_out = [item for item in items if item.get_closest_marker("whole")]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.get_closest_marker("whole")]
+
+
+@pytest.fixture(autouse=True)
+def seeded(request, monkeypatch):
+    """Runs without a seed draw one: each test has its own, the same in every run, so that none is red by chance."""
+    monkeypatch.setattr(secrets, "randbits", random.Random(request.node.nodeid).getrandbits)
 
 
 @pytest.fixture
