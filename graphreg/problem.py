@@ -340,13 +340,13 @@ class Problem(checks.ChecksNames, ShownFormula):
             return judged if own is None else with_given_flows(judged, form, own, given)
 
     def hash(self) -> str:
-        """The hash by which proofs name this problem: of its numbers, labels, columns and terms, as a proof states them.
+        """The hash by which proofs name this problem: of its numbers, labels, columns and terms.
 
         Returns
         -------
         str
             64 hexadecimal digits (SHA-256), as in ``Proved.hash``: ``graphreg verify proof.json --model HASH`` accepts
-            proofs of this problem only. The order of nodes and edges does not matter, the last bit of every number does;
+            proofs of this problem only. The order of nodes and edges is free, the last bit of every number matters;
             strengths are those of this moment. Proofs by `graphreg.certify` are of a problem of CVXPY, and name that.
 
         Raises

@@ -9,7 +9,7 @@ import numpy as np
 from ..base.gate import LESS
 from ..certificate import Certificate, relative_in_words
 from ..form import Form
-from ..terms import feature_of
+from ..terms import feature_of, notation_of
 from .budget import Outcome
 
 STATUSES = ("certified", "budget", "interrupted", "no_certificate", "unattained", "infeasible", "failed")
@@ -155,7 +155,7 @@ def floor_of(certificate: Certificate) -> str:
     none's."""
     if not (certificate.valid and certificate.relative_gap <= ROUGH):
         return ""
-    rough = [edge.penalty.notation.value for edge in certificate.form.edges if edge.penalty.accuracy() > CLOSED]
+    rough = [notation_of(edge.penalty).value for edge in certificate.form.edges if edge.penalty.accuracy() > CLOSED]
     names = " and of ".join(dict.fromkeys(value.replace("%z", "z") for value in rough))
     said = "is derived, and likely too rough for a smaller gap: write a class with a conjugate in closed form"
     return f"the conjugate of {names} {said}" if names else ""
