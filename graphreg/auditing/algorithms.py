@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from inspect import Parameter, signature
 from typing import Any, ClassVar
@@ -141,6 +141,10 @@ class AbstractAlgorithm(ABC):
     def run(self, problem: Problem, start: Array | None, seed: int) -> Stream:
         """A run from its beginning; ``start`` (n_observed, d) only where it takes one."""
 
+    def doubt(self) -> str:
+        """What is odd about the points that are there, behind their number; empty where nothing is."""
+        return ""
+
     def check(self, problem: Problem) -> None:
         """Refuse a problem to which it is known not to apply."""
         del problem
@@ -181,6 +185,13 @@ class Iterates(AbstractAlgorithm):
     @property
     def count(self) -> int | None:
         return len(self.points) if isinstance(self.points, Sized) else None
+
+    def doubt(self) -> str:
+        given = self.points if isinstance(self.points, Sequence) else ()
+        points = [each[0] if isinstance(each, tuple) and each else each for each in given]
+        where = {(each.ctypes.data, each.strides) if isinstance(each, np.ndarray) else id(each) for each in points}
+        copies = "copies tell rounds apart that were written in place: points.append(w.copy())"
+        return f", all of them one and the same array; {copies}" if len(points) > 1 and len(where) == 1 else ""
 
     def run(self, problem: Problem, start: Array | None, seed: int) -> Stream:
         return Stream(iter(self.points))

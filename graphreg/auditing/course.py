@@ -189,7 +189,10 @@ class CourseRunner:
         while course.total < rounds and not course.ended:
             given = next(self._stream.points, self)
             if given is self:
-                course.ended, course.why = "ended", f"it yielded {course.total} points and no more"
+                course.ended, course.why = (
+                    "ended",
+                    f"it yielded {course.total} points and no more{self.algorithm.doubt()}",
+                )
                 break
             w = self._read(given)
             finite = bool(np.isfinite(w).all())
