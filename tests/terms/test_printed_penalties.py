@@ -35,6 +35,12 @@ FORMULAS = [
         r"\text{with } \mathrm{mine}(z) = \mathrm{norm1(z)",
     ),
     (
+        lambda z: cp.norm(cp.hstack([z[0] - z[1], 2 * z[1], cp.sum(z[:2])]), 3),  # in a shape that CVXPY added
+        "      with mine(z) = norm(hstack(z[0] - z[1], 2 * z[1], sum(z[0:2])), 3)\n",
+        "mine^o(u_e) <= 0.1",
+        r"\mathrm{mine}(w_i - w_j)",
+    ),
+    (
         lambda z: cp.norm(np.diag([1.0, 2.0, 3.0]) @ z),  # what takes lines is left out
         "+ 0.1 sum_e mine(w_i - w_j)\n\nwhere",
         "mine^o(u_e) <= 0.1",
