@@ -92,10 +92,13 @@ class AbstractReadPenalty(AbstractPenalty):
         return self.whole.written(Z)
 
     def __repr__(self) -> str:
-        kind = type(self).__name__
-        return (
-            kind if self.source is None else f"<{kind}: {self.source.formula} of {self.source.k} numbers, {self.way}>"
-        )
+        kind, source = type(self).__name__, self.source
+        if source is None:
+            return kind
+        parts = self.parts() or ()  # what is one of the library's own is not read, but that
+        stated = bool(parts) and all(phi.statement(source.k) for _, phi in parts)
+        proofs = "proofs can state it" if stated else "no proof can state it"
+        return f"<{kind}: {source.formula} of {source.k} numbers, {self.way}; {proofs}>"
 
     def called(self) -> str:
         return self.whole.name if self.source else type(self).__name__
