@@ -141,10 +141,6 @@ class AbstractAlgorithm(ABC):
     def run(self, problem: Problem, start: Array | None, seed: int) -> Stream:
         """A run from its beginning; ``start`` (n_observed, d) only where it takes one."""
 
-    def doubt(self) -> str:
-        """What is odd about the points that are there, behind their number; empty where nothing is."""
-        return ""
-
     def check(self, problem: Problem) -> None:
         """Refuse a problem to which it is known not to apply."""
         del problem
@@ -185,13 +181,6 @@ class Iterates(AbstractAlgorithm):
     @property
     def count(self) -> int | None:
         return len(self.points) if isinstance(self.points, Sized) else None
-
-    def doubt(self) -> str:
-        given = self.points if isinstance(self.points, Sequence) else ()
-        points = [each[0] if isinstance(each, tuple) and each else each for each in given]
-        where = {(each.ctypes.data, each.strides) if isinstance(each, np.ndarray) else id(each) for each in points}
-        copies = "copies tell rounds apart that were written in place: points.append(w.copy())"
-        return f", all of them one and the same array; {copies}" if len(points) > 1 and len(where) == 1 else ""
 
     def run(self, problem: Problem, start: Array | None, seed: int) -> Stream:
         return Stream(iter(self.points))
@@ -299,6 +288,15 @@ def _numbers(message: Any) -> int:
 
 
 # ---- which of them was given -----------------------------------------------------------------------------------------
+def doubt_of(algorithm: AbstractAlgorithm) -> str:
+    """What is odd about points that are there already, behind their number: that they are one array; else empty."""
+    given = algorithm.points if isinstance(algorithm, Iterates) and isinstance(algorithm.points, Sequence) else ()
+    points = [each[0] if isinstance(each, tuple) and each else each for each in given]
+    where = {(each.ctypes.data, each.strides) if isinstance(each, np.ndarray) else id(each) for each in points}
+    said = ", all of them one and the same array; copies tell rounds apart that were written in place: "
+    return f"{said}points.append(w.copy())" if len(points) > 1 and len(where) == 1 else ""
+
+
 def algorithm_of(given: Any) -> AbstractAlgorithm:
     """The algorithm that was given, by what it is; anything else is refused."""
     if isinstance(given, AbstractAlgorithm):

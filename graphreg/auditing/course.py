@@ -23,7 +23,7 @@ from ..judging import given_point
 from ..problem import Problem
 from ..saving import of_problem
 from ..terms import Array
-from .algorithms import AbstractAlgorithm, Stream
+from .algorithms import AbstractAlgorithm, Stream, doubt_of
 from .instances import frozen_problem
 
 NUMBERS = 20_000_000  # in all points that are kept
@@ -189,10 +189,8 @@ class CourseRunner:
         while course.total < rounds and not course.ended:
             given = next(self._stream.points, self)
             if given is self:
-                course.ended, course.why = (
-                    "ended",
-                    f"it yielded {course.total} points and no more{self.algorithm.doubt()}",
-                )
+                course.ended = "ended"
+                course.why = f"it yielded {course.total} points and no more{doubt_of(self.algorithm)}"
                 break
             w = self._read(given)
             finite = bool(np.isfinite(w).all())

@@ -26,10 +26,8 @@ NESTED = r"((?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*?)"  # brackets w
 ATOMS: dict[str, Any] = {  # what CVXPY's atoms are called in print, and what users call them
     r"Promote\((-?[\w.+-]+), \([\d, ]*\)\)": r"\1",
     rf"\breshape\({NESTED}, \(1,\), F\)": r"\1",
-    r"\b([HV])stack\(": lambda found: f"{found[1].lower()}stack(",
     r"\bPnorm(Approx)?\(": "norm(",
-    r"\bPower(Approx)?\(": "power(",
-    r"\bSum\(": "sum(",
+    r"\b(Hstack|Vstack|Power|Sum)(Approx)?\(": lambda found: f"{found[1].lower()}(",
     r", None, False\)": ")",
     r"quad_over_lin\(([^,()]*|[^,()]*\([^()]*\)[^,()]*), 1\.0\)": r"sum_squares(\1)",
     r"\+ -": "- ",

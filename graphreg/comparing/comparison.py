@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -219,23 +219,16 @@ class Comparison(Shown):
         lines = [
             f"{visible(name)}: {e.status}. {e.message}" for name, e in self.entries.items() if e.status != "certified"
         ]
-        uncounted = [visible(name) for name in self.solutions if self.sent.get(name, ()) is None]
-        if uncounted:
-            lines.append(f"nobody counts the messages of {', '.join(uncounted)}")
-        if self.not_run:
-            lines.append(f"interrupted before these began: {', '.join(map(visible, self.not_run))}")
-        if self.left_out:
-            lines.append(
-                f"left out, as it is seldom certified and uses up its seconds: {', '.join(self.left_out)}; name it "
-                "among the methods to run it"
-            )
-        if self.always_there:
-            names = ", ".join(map(visible, self.always_there))
-            lines.append(f"could not be told who is away, and ran with all nodes there: {names}")
-        if self.in_one_place:
-            lines.append(
-                f"not carried out by the engine, and ran in one place: {', '.join(map(visible, self.in_one_place))}"
-            )
+        remarks = {
+            "nobody counts the messages of {}": [name for name in self.solutions if self.sent.get(name, ()) is None],
+            "interrupted before these began: {}": self.not_run,
+            "left out, as it is seldom certified and uses up its seconds: {}; name it among the methods to run it": (
+                self.left_out
+            ),
+            "could not be told who is away, and ran with all nodes there: {}": self.always_there,
+            "not carried out by the engine, and ran in one place: {}": self.in_one_place,
+        }
+        lines += [said.format(", ".join(map(visible, names))) for said, names in remarks.items() if names]
         return [*lines, f"reference: {self.reference}"]
 
     def __str__(self) -> str:
@@ -443,13 +436,9 @@ def _of_rows(frame: Any, name: str, at: Observation) -> float:
 
 def _with_availability(chosen: Mapping[str, Any], availability: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The methods, told who is there, and the names of those that cannot be told."""
-    able: dict[str, Any] = {name: m for name, m in chosen.items() if is_dataclass(m) and _takes_availability(m)}
+    able: dict[str, Any] = {name: m for name, m in chosen.items() if is_dataclass(m) and hasattr(m, "availability")}
     informed = {name: replace(m, availability=availability) for name, m in able.items() if m.availability is None}
     return {**chosen, **informed}, tuple(name for name in chosen if name not in able)
-
-
-def _takes_availability(method: Any) -> bool:
-    return "availability" in {each.name for each in fields(method)}
 
 
 def _on_engines(method: AbstractMethod | AbstractAlgorithm) -> bool:

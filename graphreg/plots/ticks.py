@@ -85,4 +85,3 @@ def scale(axis: Axis) -> None:
     axis.set_major_formatter(TickLabels())
     axis.set_minor_locator(LogLocator(subs=tuple(range(2, 10)), numticks=12))
     axis.set_minor_formatter(NullFormatter())
-    axis.axes.autoscale(None, axis.axis_name)  # by the locator that it has now, where its ends are not given

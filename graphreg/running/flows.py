@@ -63,7 +63,8 @@ class Flows(Shown, Mapping[Any, Array]):
     def _order(self) -> tuple[Array, Array]:
         """The pairs of ends of all edges, in order, as numbers tail * (n + 1) + head, and where each edge stands when
         the edges of all blocks follow one another."""
-        blocks = [_number(e.tail, e.head, self._form.n) for e, _ in self._edges]
+        n = self._form.n
+        blocks = [e.tail * np.int64(n + 1) + np.where(e.head == GROUND, n, e.head) for e, _ in self._edges]
         every = np.concatenate([np.zeros(0, dtype=np.int64), *blocks])
         order = np.argsort(every, kind="stable")  # edges of one pair stay in the order of their terms
         return every[order], order
@@ -74,15 +75,10 @@ class Flows(Shown, Mapping[Any, Array]):
         return np.cumsum([0, *(edge.count for edge, _ in self._edges)])
 
     @cached_property
-    def _latent(self) -> dict[Hashable, int]:
-        return {label: k for k, label in enumerate(self._form.latent, self._form.space.n_observed)}
-
-    def _node(self, label: Hashable) -> int | None:
-        """The number of a node, None where there is none; the ground comes behind all nodes."""
-        index = self._form.space.index
-        if label is None:  # which is no label of a node
-            return self._form.n
-        return index[label] if label in index else self._latent.get(label)
+    def _places(self) -> Mapping[Any, int]:
+        """The number of each node by its label; the ground, None, which is no label, comes behind all nodes."""
+        latent = {label: k for k, label in enumerate(self._form.latent, self._form.space.n_observed)}
+        return {None: self._form.n, **self._form.space.index, **latent}
 
     def _along(self, tail: int, head: int) -> Array | None:
         """The flow (d,) of the edges from one node to another; None where there are none."""
@@ -149,7 +145,7 @@ class Flows(Shown, Mapping[Any, Array]):
     def _of_edge(self, key: Any) -> Array | None:
         """The flow along an edge; None where there is none."""
         if isinstance(key, tuple) and len(key) == 2:
-            tail, head = map(self._node, key)
+            tail, head = map(self._places.get, key)
             if tail is not None and head is not None:
                 if (flow := self._along(tail, head)) is not None:
                     return flow
@@ -191,10 +187,6 @@ class Flows(Shown, Mapping[Any, Array]):
 def _firsts(ordered: Array) -> Array:
     """A mask of the entries that differ from the one before."""
     return np.diff(ordered, prepend=-1) > 0
-
-
-def _number(tail: Array, head: Array, n: int) -> Array:
-    return tail * np.int64(n + 1) + np.where(head == GROUND, n, head)
 
 
 def _rows(form: Form, edge: EdgeBlock, u: Array, flow: dict[str, Array], full: float, rows_beside: bool) -> Any:

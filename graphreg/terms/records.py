@@ -100,8 +100,8 @@ def notation_of(function: Any) -> Notation:
     if isinstance(said, str):
         return replace(function._notation(), value=said)
     if not isinstance(said, Notation):
-        how = 'a string with %z for the argument, as in "|%z|", or a graphreg.terms.Notation'
-        raise TermError(f"{type(function).__name__}.notation is {how}, got {said!r}")
+        wanted = "a string with %z for the argument, or a graphreg.terms.Notation"
+        raise TermError(f"{type(function).__name__}.notation is {wanted}, got {said!r}")
     return said
 
 
