@@ -194,7 +194,7 @@ class CourseRunner:
                 break
             w = self._read(given)
             finite = bool(np.isfinite(w).all())
-            if not finite or self._largest(w) > FAR * self._size():
+            if not finite or self._largest(w) > FAR * max([1.0, *map(self._largest, course.points[:20])]):
                 where = self.problem.form.labels[int(np.argmin(np.isfinite(w).all(axis=1)))]
                 what = "NaN" if np.isnan(w).any() else "infinite"
                 what = (
@@ -210,9 +210,6 @@ class CourseRunner:
 
     def _largest(self, w: Array) -> float:
         return float(np.abs(w / self.course.unit).max(initial=0.0))
-
-    def _size(self) -> float:
-        return max(1.0, *map(self._largest, self.course.points[:20])) if self.course.points else 1.0
 
     def _read(self, given: Any) -> Array:
         """The parameters of the user's nodes; a copy, as algorithms may go on writing into what they have yielded."""

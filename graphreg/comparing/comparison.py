@@ -23,7 +23,7 @@ from ..certificate import Certificate, common, feasible, relative
 from ..errors import GraphregError, MethodError, SolverError
 from ..form import Form
 from ..judging import Judgement, given_point
-from ..methods import METHOD, AbstractIteration, AbstractMethod, Auto, Exact, listed
+from ..methods import AbstractIteration, AbstractMethod, Auto, Exact, listed
 from ..problem import ARGUMENTS, Problem, problem_of
 from ..running import AbstractEngine, Observation, Observed, Record, Solution, Trace, seen_at
 
@@ -385,22 +385,12 @@ def _named(methods: Any) -> dict[str, AbstractMethod | AbstractAlgorithm]:
     given: Any = methods.items() if isinstance(methods, Mapping) else [(None, method) for method in methods]
     out: dict[str, AbstractMethod | AbstractAlgorithm] = {}
     for name, each in given:
-        method = _method(each)
+        method = each if isinstance(each, AbstractMethod) else algorithm_of(each)
         if name is not None and not (isinstance(name, str) and name):
             raise MethodError(f"the names of methods are text, got {name!r}")
         own = method.label if isinstance(method, AbstractMethod) else method.name
         out[distinct(own if name is None else name, out)] = method
     return out
-
-
-def _method(given: Any) -> AbstractMethod | AbstractAlgorithm:
-    """A method as it is; else the algorithm that it is, if it is one."""
-    if isinstance(given, AbstractMethod):
-        return given
-    function = callable(given) and not isinstance(given, type)
-    if function or (isinstance(given, Iterable) and not isinstance(given, (str, bytes, type))):
-        return algorithm_of(given)
-    return METHOD(given, "each of methods", MethodError)
 
 
 def distinct(name: str, taken: Mapping[str, Any]) -> str:
