@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..base.messages import of_cvxpy
 from ..certificate import DUST, Pair, down, product, sums, upwards
 from ..terms import Array
 from .atoms import ATOMS, value
@@ -149,7 +150,7 @@ def between(low: Array, high: Array) -> tuple[Array, Array]:
 
 def words(e: Any) -> str:
     """An expression as it is named to users."""
-    said = " ".join(str(getattr(e, "label", None) or e).split())
+    said = " ".join(str(getattr(e, "label", None) or of_cvxpy(e)).split())
     return f"`{said if len(said) <= 60 else type(e).__name__ + '(...)'}`"
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..base.messages import of_cvxpy
 from ..compiling import not_convex
 from ..errors import ConvexityError, ModelError, SolverError
 from ..terms import Array
@@ -61,7 +62,7 @@ class Canonical:
         """The user's name of a stored constraint; empty where CVXPY added it."""
         stored = self.data["param_prob"].constraints[k]
         own = next((each for each in self.problem.constraints if each.id == stored.id), None)
-        return "" if own is None else f"`{getattr(own, 'label', None) or own}`"
+        return "" if own is None else f"`{getattr(own, 'label', None) or of_cvxpy(own)}`"
 
     def row(self, row: int) -> str:
         """The constraint that a row belongs to."""

@@ -94,6 +94,17 @@ def names_of(term: object) -> tuple[str, str]:
     return name, upright(name)
 
 
+def notation_of(function: Any) -> Notation:
+    """The notation of a loss or a penalty; a string is the text of its value, and all else goes by its name."""
+    said = function.notation
+    if isinstance(said, str):
+        return replace(function._notation(), value=said)
+    if not isinstance(said, Notation):
+        wanted = "a string with %z for the argument, or a graphreg.terms.Notation"
+        raise TermError(f"{type(function).__name__}.notation is {wanted}, got {said!r}")
+    return said
+
+
 @dataclass(frozen=True)
 class Statement:
     """The statement of a loss or a penalty in a proof: a name of its format (docs/proofs.md), and the parameter that
