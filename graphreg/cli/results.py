@@ -177,7 +177,7 @@ def clusters(solution: gr.Solution) -> dict[str, Any]:
         "count": found.count,
         "proved_count": list(found.count_range),
         "certain": found.certain,
-        "edges": {state: int(number) for state, number in found.edges["state"].value_counts().items()},
+        "edges": {state: number for state, number in found.counts.items() if number},
         "labels": {_name(label): number for label, number in found.labels.items()},
     }
 

@@ -82,10 +82,15 @@ UNBOUNDED = 1e300
 def fused(certificate: Certificate, apart: list[Array]) -> list[Array]:
     """The edges that are proved to be fused at every optimum, a mask per edge block of ``certificate.form``; those that
     are known to be ``apart`` (masks) are not tried."""
-    whole, w, gap = certificate.form, certificate.w, upper_gap(certificate)
-    none = [np.zeros(len(edge.tail), dtype=bool) for edge in whole.edges]
-    parts = separate(whole)
-    form, samples = parts.form, optimal_prices(parts.form, w, gap)
+    parts = separate(certificate.form)
+    return parts.together(fused_parts(certificate, parts, apart), len(certificate.form.edges))
+
+
+def fused_parts(certificate: Certificate, parts: Separated, apart: list[Array]) -> list[Array]:
+    """The same, a mask per edge block of the separated form: of edges that are fused on some coordinates alone, too."""
+    whole, form, w, gap = certificate.form, parts.form, certificate.w, upper_gap(certificate)
+    none = [np.zeros(len(edge.tail), dtype=bool) for edge in form.edges]
+    samples = optimal_prices(form, w, gap)
     if samples is None:
         return none
     flows = parts.parts(certificate.dual_point.flows)
@@ -100,7 +105,7 @@ def fused(certificate: Certificate, apart: list[Array]) -> list[Array]:
         demand = _demand(form, w, gap, flows, samples, ties)
         failing = ties.failing(demand, flows, loads, gap)
         if not any(mask.any() for mask in failing):
-            return parts.together(ties.within, len(whole.edges))
+            return ties.within
         if round_ < ROUNDS // 2:  # edges with little room lead nowhere: without them first
             movable = [mask & ~fails for mask, fails in zip(movable, failing, strict=True)]
         else:
