@@ -197,7 +197,8 @@ def _without_gaps(table: UsedRows, rule: str, first: int, complaints: list[str])
             out = "" if c in (*table.numbers, *table.categories) else ": both leave these rows out"
             complaints.append(f'{c!r} is missing in {lines}; use missing="drop" or missing="mean"{out}')
     elif empty.any():
-        remarks.append(f"{int(empty.sum()):,} of {len(frame):,} rows have missing cells, and were left out")
+        without = listed([repr(c) for c in gaps.columns[gaps.any()]])
+        remarks.append(f"left out: {int(empty.sum()):,} of {len(frame):,} rows, for missing cells of {without}")
         frame = frame[~empty]
     return replace(table, frame=frame, fill=fill, remarks=tuple(remarks))
 
@@ -351,9 +352,7 @@ def graph_of(given: Any, ids: str, repeated: str, weight: Hashable | None) -> tu
     """The graph of a file of edges, or of whatever `Graph.of` takes; and what is to be said of it."""
     if isinstance(given, (str, Path)):
         return _of_file(Path(given), repeated, weight)
-    if weight is not None:
-        raise DataError("edge_weight= names a column of a file of edges; this graph has its weights")
-    graph = Graph.of(given, repeated)
+    graph = Graph.of(given, repeated, weight)
     if ids == "exact":
         return graph, []
     labels = as_text(graph.labels, ids == "strip")

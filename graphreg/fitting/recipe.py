@@ -116,7 +116,8 @@ def fit(  # noqa: PLR0913
     repeated : {"error", "sum"}
         What becomes of an edge that stands several times.
     edge_weight : column name, optional
-        Of a file of edges: the column of their weights, by default "weight" where there is one.
+        Of a file or frame of edges the column of their weights, of a graph the attribute; by default "weight" where
+        there is one.
     by : {"sample", "node"}
         Whether samples or whole nodes are held out; see `cross_validate`.
     folds : int, sequence or splitter
