@@ -77,9 +77,11 @@ def fit(
         if rows is not None and predictions is not None:
             written = _predicted(found, rows, unseen)
             folder.write_all(predictions.parent, {predictions.name: escaping.table(written)})
-        more = [] if intervals is None else _intervals(found, intervals)
-        for table_of in more:
-            document["intervals"] = table_of.reset_index().to_dict("records")
+        more: list[Any] = []
+        if intervals is not None and (regions := _regions(found)):
+            more, rows_of = [regions.table()], _rows_of(regions)
+            folder.write_all(intervals.parent, {intervals.name: escaping.table(rows_of)})
+            document["intervals"] = rows_of.to_dict("records")
         text = found.code() if code else "\n\n".join([typed(str(found)), *map(str, more)])
         coefficients = found.table().reset_index()
         labels = found.solution.clusters().labels
@@ -102,22 +104,27 @@ def _predicted(found: Any, rows: Path, unseen: str) -> Any:
     return with_predictions(given, predicted, found.solution.status)
 
 
-def _intervals(found: Any, file: Path) -> list[Any]:
-    """The intervals of each node alone, written to a file; which nodes have none, and why, is said."""
+def _regions(found: Any) -> Any:
+    """The regions of each node alone; which nodes have none, and why, is said."""
     import graphreg as gr
-
-    from . import folder
 
     try:
         regions = gr.inference.local_regions(found)
     except GraphregError as error:  # of no node: the answer is none the worse
         exits.say(f"no intervals: {error}", err=True)
-        return []
+        return {}
     for why in regions.left_out.values():
         exits.say(f"no intervals: {why}", err=True)
-    table = regions.table()
-    folder.write_all(file.parent, {file.name: escaping.table(table.reset_index())})
-    return [table]
+    return regions
+
+
+def _rows_of(regions: Any) -> Any:
+    """The interval of each coefficient, or the reason why it has none."""
+    import pandas as pd
+
+    none = [(*key, why) for key, why in regions.reasons.items()]
+    reasons = pd.DataFrame(none, columns=["node", "coefficient", "reason"])
+    return pd.concat([regions.table().reset_index(), reasons]) if none else regions.table().reset_index()
 
 
 def typed(said: str) -> str:

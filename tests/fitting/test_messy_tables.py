@@ -126,7 +126,7 @@ def test_files_of_edges(frame, tmp_path):
         gr.fit(table, path, edge_weight="miles", **HOW)
     edges = pd.DataFrame({"a": [101, 102], "b": [102, 103], "km": [2.0, 0.5]})
     assert gr.fit(frame, edges, edge_weight="km", **HOW).graph.weight.tolist() == [2.0, 0.5]
-    with pytest.raises(GraphError, match="edge_weight= names weights of a frame of edges, .* not of a list"):
+    with pytest.raises(GraphError, match=r"edge_weight= names weights of a frame of edges, .* not of a list"):
         gr.fit(table, [("101", "102")], edge_weight="km", **HOW)
     path.write_text("a,b,weight\n101,102,2\n102,,1\n102,103,far\n")
     with pytest.raises(DataError, match="in lines 3, 4; a node without edges needs no line: leave it out"):
