@@ -35,6 +35,7 @@ from .program import FILE, SECONDS, choice, gap_option, main
 @choice(
     "--rule", "paired", "min", "1se", help="The best unless the strongest is as good; the best; or the one-SE rule."
 )
+@click.option("--prove", is_flag=True, help="Look for proofs of what is fused and what is split.")
 @gap_option
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the folds.")
 @click.option("--seconds", type=SECONDS, help="A budget of time for all of it.")
@@ -64,6 +65,7 @@ def fit(
     with said_as_options():
         found = gr.fit(table, edges, features=names, gap=gap or 1e-6, progress=to.progress, **asked)
     with exits.finishing():
+        clusters = found.solution.clusters(found.prove)
         document: dict[str, Any] = {
             "strength": found.strength,
             "loss": found.loss,
@@ -72,7 +74,7 @@ def fit(
             "status": found.solution.status,
             "certificate": results.bounds(found.solution),
             "coefficients": found.table().to_dict("index"),
-            "clusters": results.clusters(found.solution),
+            "clusters": results.clusters(clusters),
         }
         if rows is not None and predictions is not None:
             written = _predicted(found, rows, unseen)
@@ -84,8 +86,7 @@ def fit(
             document["intervals"] = rows_of.to_dict("records")
         text = found.code() if code else "\n\n".join([typed(str(found)), *map(str, more)])
         coefficients = found.table().reset_index()
-        labels = found.solution.clusters().labels
-        cluster = [labels[node] for node in coefficients["node"]]
+        cluster = [clusters.labels[node] for node in coefficients["node"]]
         coefficients.insert(len(coefficients.columns), "cluster", cluster, allow_duplicates=True)
         to.deliver((found, *more), coefficients, document, found.plot, text)
     unwritten = intervals is not None and not more
@@ -132,7 +133,9 @@ def typed(said: str) -> str:
     said = re.sub(r'\b(missing|repeated|ids|loss|unseen)="(\w+)"', r"--\1 \2", said)
     said = re.sub(r" \(pd\.to_datetime.*?\) or days .*?\.dt\.days,", " or days, in the file,", said)
     said = re.sub(r", e\.g\. frame\[.*?\)\.astype\(float\)", " in the file", said)
-    return said.replace("features=[...]", "--features A,B,...").replace("edge_weight=", "--edge-weight")
+    said = re.sub(r"\bgap=([\d.e-]+)", r"--gap \1", said).replace("clusters(prove=True)", "--prove")
+    said = said.replace("smaller gap=", "smaller --gap").replace("edge_weight=", "--edge-weight")
+    return said.replace("features=[...]", "--features A,B,...")
 
 
 @contextmanager

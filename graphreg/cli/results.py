@@ -15,6 +15,7 @@ import pandas as pd
 import graphreg as gr
 
 from ..base.escaping import printed, visible
+from ..certificate import Clusters
 from ..comparing import distinct
 from ..model_file import ModelFile
 from ..terms import name_of
@@ -170,9 +171,8 @@ def bounds(solution: gr.Solution) -> dict[str, Any]:
     }
 
 
-def clusters(solution: gr.Solution) -> dict[str, Any]:
+def clusters(found: Clusters) -> dict[str, Any]:
     """The entries that are read off the clusters."""
-    found = solution.clusters()
     return {
         "count": found.count,
         "proved_count": list(found.count_range),
@@ -190,7 +190,7 @@ def _point(solution: gr.Solution) -> dict[str, Any]:
     }
     if solution.form.unlike_edges:
         return found
-    return found | {"clusters": clusters(solution)}
+    return found | {"clusters": clusters(solution.clusters())}
 
 
 def plain(value: Any) -> Any:

@@ -66,6 +66,7 @@ def fit(  # noqa: PLR0913
     by: str = "sample",
     folds: Any = 5,
     rule: str = "paired",
+    prove: bool = False,
     gap: float = 1e-6,
     seed: int = 0,
     seconds: float | None = None,
@@ -126,6 +127,8 @@ def fit(  # noqa: PLR0913
         Which strength is taken: the best, unless it does not beat the strongest (one model for all) by more than one
         standard error of their difference on the same rows: then that one; the best; or the strongest within one
         standard error of the best. See `cross_validate`.
+    prove : bool
+        Whether the clusters that are printed and drawn are those with proofs; see `Solution.clusters`.
     gap, seed, seconds, memory, jobs, progress
         As in `cross_validate`.
 
@@ -149,6 +152,7 @@ def fit(  # noqa: PLR0913
     """
     for value, name, known in ((missing, "missing", RULES), (ids, "ids", IDS), (repeated, "repeated", REPEATED)):
         checks.one_of(*known)(value, name)
+    checks.switch(prove, "prove")
     ids = "text" if ids == "exact" and any(isinstance(each, (str, Path)) for each in (table, graph)) else ids
     rows = read(table, Columns(node, target, features, weights), missing, ids)
     whole, remarks = _joined(rows, *graph_of(graph, ids, repeated, edge_weight))
@@ -161,7 +165,7 @@ def fit(  # noqa: PLR0913
         pooled = _pooled(rows, family, whole, folds, how)
     found.assign()
     others = (*rows.remarks, *remarks), whole, pooled, _written(folds, by, rule, seed), strengths is None
-    return Fit(problem, found, rows, family.name, family.why, *others)
+    return Fit(problem, found, rows, family.name, family.why, *others, prove)
 
 
 def _finished(problem: gr.Problem, strengths: Sequence[float], folds: Any, how: dict[str, Any]) -> Any:
