@@ -144,9 +144,7 @@ class Recorder:
         seen = self.look(Observation(self.form, method, state, k, self.v, self.ledger))
         entries = {name: labels for name, value in seen.items() if (labels := entries_of(value))}
         if self.log.size and self.entries and entries != self.entries:
-            raise MethodError(
-                f"a frame that was observed has other labels, or another order, after round {k} than before"
-            )
+            raise MethodError(f"a frame has other labels, or another order, after round {k} than before")
         self.entries = entries
         return {name: copied(name, value) for name, value in seen.items()}
 
