@@ -52,6 +52,8 @@ def fit(
 
     Features are standardised inside; coefficients (--csv, with the cluster of each node) are in the units of the table.
     """
+    import pandas as pd
+
     import graphreg as gr
 
     from . import folder, results
@@ -81,9 +83,11 @@ def fit(
             folder.write_all(predictions.parent, {predictions.name: escaping.table(written)})
         more: list[Any] = []
         if intervals is not None and (regions := _regions(found)):
-            more, rows_of = [regions.table()], _rows_of(regions)
-            folder.write_all(intervals.parent, {intervals.name: escaping.table(rows_of)})
-            document["intervals"] = rows_of.to_dict("records")
+            more, none = [regions.table()], regions.reasons.items()
+            each = more[0].reset_index().to_dict("records")
+            each += [{"node": node, "coefficient": name, "reason": why} for (node, name), why in none]
+            folder.write_all(intervals.parent, {intervals.name: escaping.table(pd.DataFrame(each))})
+            document["intervals"] = each
         text = found.code() if code else "\n\n".join([typed(str(found)), *map(str, more)])
         coefficients = found.table().reset_index()
         cluster = [clusters.labels[node] for node in coefficients["node"]]
@@ -117,15 +121,6 @@ def _regions(found: Any) -> Any:
     for why in regions.left_out.values():
         exits.say(f"no intervals: {why}", err=True)
     return regions
-
-
-def _rows_of(regions: Any) -> Any:
-    """The interval of each coefficient, or the reason why it has none."""
-    import pandas as pd
-
-    none = [(*key, why) for key, why in regions.reasons.items()]
-    reasons = pd.DataFrame(none, columns=["node", "coefficient", "reason"])
-    return pd.concat([regions.table().reset_index(), reasons]) if none else regions.table().reset_index()
 
 
 def typed(said: str) -> str:

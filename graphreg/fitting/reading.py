@@ -24,6 +24,7 @@ RULES, IDS, REPEATED = ("error", "drop", "mean"), ("exact", "text", "strip"), ("
 LEVELS = 30  # of a column of text: with more it is rather a name of each row
 MOST = 12  # complaints that are listed; the others are counted
 NAMED = 10  # labels that a sentence names
+DATE = r"\d{4}-\d\d-\d\d.*|\d\d?[./]\d\d?[./]\d{4}.*"  # as 2024-01-31 or 31.01.2024
 SIGNS = "$€£¥%"  # that stand with numbers and make them text
 UNFITTED = (
     "at nodes without a model: give the graph the node with its edges (without rows it follows its neighbours), or say "
@@ -246,7 +247,8 @@ def _kind(frame: Any, name: Hashable, first: int) -> tuple[list[str], str]:
     column: Any = frame[name]
     if pd.api.types.is_bool_dtype(column):
         column = frame[name] = column.astype(float)
-    if pd.api.types.is_datetime64_any_dtype(column) or _is_dates(column):
+    texts = column.dropna().astype(str)
+    if pd.api.types.is_datetime64_any_dtype(column) or (len(texts) and texts.str.fullmatch(DATE).all()):
         return [
             f"{name!r} holds dates, which are no numbers: code them first, as months "
             f"(pd.to_datetime(frame[{name!r}]).dt.month) or days (... - start).dt.days, or leave the column out"
@@ -318,12 +320,6 @@ def signed(column: Any) -> str:
         f"numbers with signs ({texts.iloc[0]!r}, ...): strip them, e.g. "
         f"frame[{column.name!r}].str.replace('[{found}]', '', regex=True).astype(float)"
     )
-
-
-def _is_dates(column: Any) -> bool:
-    """True of text that is dates as 2024-01-31 or 31.01.2024."""
-    values = column.dropna().astype(str)
-    return len(values) > 0 and bool(values.str.fullmatch(r"\d{4}-\d\d-\d\d.*|\d\d?[./]\d\d?[./]\d{4}.*").all())
 
 
 def _lines(rows: Iterable[int], first: int) -> str:

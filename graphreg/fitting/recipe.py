@@ -164,7 +164,10 @@ def fit(  # noqa: PLR0913
         found = _finished(problem, _strengths(problem) if strengths is None else list(strengths), folds, how)
         pooled = _pooled(rows, family, whole, folds, how)
     found.assign()
-    others = (*rows.remarks, *remarks), whole, pooled, _written(folds, by, rule, seed), strengths is None
+    usual = {"by": "sample", "rule": "min", "seed": 0}
+    unusual = "".join(f", {name}={chosen[name]!r}" for name in usual if chosen[name] != usual[name])
+    written = repr(folds) if isinstance(folds, int) else "folds", unusual
+    others = (*rows.remarks, *remarks), whole, pooled, written, strengths is None
     return Fit(problem, found, rows, family.name, family.why, *others, prove)
 
 
@@ -177,12 +180,6 @@ def _finished(problem: gr.Problem, strengths: Sequence[float], folds: Any, how: 
             f"fit: {done}; {AGAIN}; gr.cross_validate(..., checkpoint=) keeps those that are finished"
         )
     return found
-
-
-def _written(folds: Any, by: str, rule: str, seed: int) -> tuple[str, str]:
-    """The folds as code, and the arguments that are not the usual ones."""
-    others = f", by={by!r}" * (by != "sample") + f", rule={rule!r}" * (rule != "min") + f", seed={seed!r}" * (seed != 0)
-    return repr(folds) if isinstance(folds, int) else "folds", others
 
 
 def _pooled(rows: UsedRows, family: Family, graph: gr.Graph, folds: Any, how: dict[str, Any]) -> Any:
@@ -285,7 +282,8 @@ def refuse_look_alikes(rows: Iterable[Hashable], nodes: Collection[Hashable], sp
     groups, seen = defaultdict[str, list[str]](list), set(rows)
     for label in dict.fromkeys((*nodes, *rows)):
         if isinstance(label, str):
-            groups[_plain(label)].append(label)
+            plain = re.sub(r"(?<![\d.,])0+(?=\d)", "", label.strip().casefold())  # no zero of decimals, as in 1.05
+            groups[plain].append(label)
     found, remedies = list[str](), set[str]()
     for group in (group for group in groups.values() if len(group) > 1):
         bare = {label.strip() for label in group}
@@ -302,10 +300,6 @@ def refuse_look_alikes(rows: Iterable[Hashable], nodes: Collection[Hashable], sp
             "labels differ by spaces at their ends, by upper and lower case, or by zeros in front, only: "
             f"{listed(found)}; {', and '.join(sorted(remedies))}"
         )
-
-
-def _plain(label: str) -> str:
-    return re.sub(r"(?<![\d.,])0+(?=\d)", "", label.strip().casefold())  # no zero of decimals, as in 1.05
 
 
 def doubts(named: Iterable[Hashable], alone: Collection[Hashable], others: Iterable[Hashable]) -> list[tuple[Any, str]]:

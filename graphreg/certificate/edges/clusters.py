@@ -220,6 +220,10 @@ def clusters(certificate: Certificate, prove: bool = False, splitter: Splitter |
     With ``prove`` edges that are near are tried for a proof that they are fused, and the others, by the curvature of
     the clusters that were proved and then by ``splitter``, for a proof that they are split.
     """
+    import pandas as pd
+
+    from ...base.tables import LabelledTable
+
     form = certificate.form
     refuse_rows(form)
     claims, interrupted = _claims(certificate), False
@@ -228,8 +232,9 @@ def clusters(certificate: Certificate, prove: bool = False, splitter: Splitter |
             _prove(certificate, claims, splitter)
         except KeyboardInterrupt:
             interrupted = True
-    tables = [claim.table(form) for claim in claims]
-    table, number = _table(tables), joined(form, claims, _together)
+    none = pd.DataFrame(columns=list(COLUMNS))
+    table = LabelledTable(pd.concat([claim.table(form) for claim in claims], ignore_index=True) if claims else none)
+    number = joined(form, claims, _together)
     least = joined(form, claims, lambda claim: claim.state != "split")
     most = joined(form, claims, lambda claim: claim.state == "fused")
     first = {old: new for new, old in enumerate(dict.fromkeys(number.tolist()))}
@@ -287,11 +292,6 @@ class _Claim:
     apart: Array  # (m, k): coordinates in which the ends are proved to differ
     share: Array  # of the gap, at which they would be near or split, (m,); 0 where none is known
 
-    def pairs(self, n: int) -> Array:
-        """A number for the two nodes of each edge, whichever comes first."""
-        low, high = (end(self.edge.tail, self.edge.head).astype(np.int64) for end in (np.minimum, np.maximum))
-        return low * n + high
-
     def table(self, form: Form) -> pd.DataFrame:
         import pandas as pd
 
@@ -327,15 +327,14 @@ def _claims(certificate: Certificate) -> list[_Claim]:
 
 def _carry(one: _Claim, other: _Claim, n: int) -> None:
     """What a term proves of two nodes holds for another one on no other coordinates, whatever its penalty."""
-    known, asked = (claim.pairs(n) for claim in (one, other))
+    import pandas as pd
+
+    ends = (np.sort([claim.edge.tail, claim.edge.head], axis=0).astype(np.int64) for claim in (one, other))
+    known, asked = (low * n + high for low, high in ends)  # a number for the two nodes of each edge
     for state in ("fused", "near"):
-        rows = np.flatnonzero(one.state == state)
-        rows = rows[np.argsort(known[rows], kind="stable")]
-        place = np.searchsorted(known[rows], asked)
-        there = (other.state == "undecided") & (place < len(rows))
-        there[there] = known[rows[place[there]]] == asked[there]
-        other.state[there] = state
-        other.bound[there] = np.minimum(other.bound[there], one.bound[rows[place[there]]])
+        proved = pd.Series(one.bound, known)[one.state == state].groupby(level=0).min().reindex(asked).to_numpy()
+        there = (other.state == "undecided") & ~np.isnan(proved)
+        other.state[there], other.bound[there] = state, np.minimum(other.bound, proved)[there]
 
 
 def _of_block(certificate: Certificate, k: int, edge: EdgeBlock, gap: float, reach: Array, size: Array) -> _Claim:
@@ -398,11 +397,3 @@ def _masks(form: Form, claims: list[_Claim], state: str) -> list[Array]:
     for claim in claims:
         masks[claim.place] = claim.state == state
     return masks
-
-
-def _table(tables: list[pd.DataFrame]) -> pd.DataFrame:
-    import pandas as pd
-
-    from ...base.tables import LabelledTable
-
-    return LabelledTable(pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(COLUMNS)))

@@ -229,7 +229,8 @@ class _Ties:
         tree = _forest(tail, head, room, self.member[columns[0]])
         rounding = 4 * (self.form.n + 16) * U  # of sums over subtrees, as of their parts
         at, width, weight = (part[:, columns] for part in (demand.center, demand.width, demand.weight))
-        total = [_gathered(tree, part) for part in (at, width + rounding * np.abs(at), weight)]
+        parts = (at, width + rounding * np.abs(at), weight)  # of which the sums over the subtree of each node
+        total = [np.stack([tree.gather(column) for column in part.T], axis=1) for part in parts]
         amount = (np.abs(total[0]) + total[1] + np.sqrt(2.0 * gap * total[2])) * (1.0 + 1e-12 + rounding)
         node = np.full(len(tail), -1)
         inner = np.flatnonzero(tree.arc >= 0)
@@ -257,8 +258,3 @@ def _forest(tail: Array, head: Array, room: Array, member: Array) -> Forest:
     length = 1.0 + np.minimum(1e6, (np.median(finite) if len(finite) else 1.0) / np.maximum(room, 1e-300))
     ends, every = (tail.astype(np.int64), head.astype(np.int64)), np.arange(len(room))  # whose pairs are numbered
     return grown(Arcs(every, ends, len(member) - 1, 1), every, length, member, every >= 0)
-
-
-def _gathered(tree: Forest, values: Array) -> Array:
-    """The sums over the subtree of each node, (n, c)."""
-    return np.stack([tree.gather(column) for column in values.T], axis=1)
