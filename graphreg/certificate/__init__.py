@@ -18,7 +18,6 @@ from .edges.clusters import STATES as STATES
 from .edges.clusters import Clusters as Clusters
 from .edges.clusters import cluster_count as cluster_count
 from .edges.clusters import clusters as clusters
-from .edges.clusters import verb_of as verb_of
 from .edges.held import HeldRows as HeldRows
 from .edges.held import held_rows as held_rows
 from .edges.near import upper_gap as upper_gap

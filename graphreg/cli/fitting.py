@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,13 +53,12 @@ def fit(
 
     Features are standardised inside; coefficients (--csv, with the cluster of each node) are in the units of the table.
     """
-    import pandas as pd
-
     import graphreg as gr
 
     from . import folder, results
 
-    code, unseen, (rows, predictions) = asked.pop("code"), asked.pop("unseen"), asked.pop("predict") or (None, None)
+    code, unseen, prove, predict = (asked.pop(name) for name in ("code", "unseen", "prove", "predict"))
+    rows, predictions = predict or (None, None)
     folder.check_new(intervals, to.force, "--intervals")
     folder.check_new(predictions, to.force, "--predict")
     if rows is not None and not rows.is_file():
@@ -67,7 +67,7 @@ def fit(
     with said_as_options():
         found = gr.fit(table, edges, features=names, gap=gap or 1e-6, progress=to.progress, **asked)
     with exits.finishing():
-        clusters = found.solution.clusters(found.prove)
+        found, clusters = replace(found, prove=prove), found.solution.clusters(prove)
         document: dict[str, Any] = {
             "strength": found.strength,
             "loss": found.loss,
@@ -81,13 +81,7 @@ def fit(
         if rows is not None and predictions is not None:
             written = _predicted(found, rows, unseen)
             folder.write_all(predictions.parent, {predictions.name: escaping.table(written)})
-        more: list[Any] = []
-        if intervals is not None and (regions := _regions(found)):
-            more, none = [regions.table()], regions.reasons.items()
-            each = more[0].reset_index().to_dict("records")
-            each += [{"node": node, "coefficient": name, "reason": why} for (node, name), why in none]
-            folder.write_all(intervals.parent, {intervals.name: escaping.table(pd.DataFrame(each))})
-            document["intervals"] = each
+        more = [] if intervals is None else _intervals(found, intervals, document)
         text = found.code() if code else "\n\n".join([typed(str(found)), *map(str, more)])
         coefficients = found.table().reset_index()
         cluster = [clusters.labels[node] for node in coefficients["node"]]
@@ -109,18 +103,28 @@ def _predicted(found: Any, rows: Path, unseen: str) -> Any:
     return with_predictions(given, predicted, found.solution.status)
 
 
-def _regions(found: Any) -> Any:
-    """The regions of each node alone; which nodes have none, and why, is said."""
+def _intervals(found: Any, file: Path, document: dict[str, Any]) -> list[Any]:
+    """The intervals of each node alone, written to a file, and into the document; which coefficients have none, and
+    why, is written, and which nodes is said."""
+    import pandas as pd
+
     import graphreg as gr
+
+    from . import folder
 
     try:
         regions = gr.inference.local_regions(found)
     except GraphregError as error:  # of no node: the answer is none the worse
         exits.say(f"no intervals: {error}", err=True)
-        return {}
+        return []
     for why in regions.left_out.values():
         exits.say(f"no intervals: {why}", err=True)
-    return regions
+    table, none = regions.table(), regions.reasons.items()
+    rows = table.reset_index().to_dict("records")
+    rows += [{"node": node, "coefficient": name, "reason": why} for (node, name), why in none]
+    folder.write_all(file.parent, {file.name: escaping.table(pd.DataFrame(rows))})
+    document["intervals"] = rows
+    return [table]
 
 
 def typed(said: str) -> str:

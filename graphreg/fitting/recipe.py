@@ -35,6 +35,7 @@ SPACES = 'ids="strip" takes such spaces off'
 ALIKE = "labels that differ in case or in zeros are to be written alike, in the table or in the graph"
 WORD = 4  # letters: of shorter words one letter makes another
 DOUBTED, MOST = 20, 2000  # labels that are looked at, and those that they are compared with
+USUAL = {"by": "sample", "rule": "min", "seed": 0}  # of a cross-validation
 SCORES = {"SquaredLoss": "mse", "LogisticLoss": "log_loss", "MultinomialLoss": "log_loss", "PoissonLoss": "deviance"}
 
 
@@ -66,7 +67,6 @@ def fit(  # noqa: PLR0913
     by: str = "sample",
     folds: Any = 5,
     rule: str = "paired",
-    prove: bool = False,
     gap: float = 1e-6,
     seed: int = 0,
     seconds: float | None = None,
@@ -127,8 +127,6 @@ def fit(  # noqa: PLR0913
         Which strength is taken: the best, unless it does not beat the strongest (one model for all) by more than one
         standard error of their difference on the same rows: then that one; the best; or the strongest within one
         standard error of the best. See `cross_validate`.
-    prove : bool
-        Whether the clusters that are printed and drawn are those with proofs; see `Solution.clusters`.
     gap, seed, seconds, memory, jobs, progress
         As in `cross_validate`.
 
@@ -152,7 +150,6 @@ def fit(  # noqa: PLR0913
     """
     for value, name, known in ((missing, "missing", RULES), (ids, "ids", IDS), (repeated, "repeated", REPEATED)):
         checks.one_of(*known)(value, name)
-    checks.switch(prove, "prove")
     ids = "text" if ids == "exact" and any(isinstance(each, (str, Path)) for each in (table, graph)) else ids
     rows = read(table, Columns(node, target, features, weights), missing, ids)
     whole, remarks = _joined(rows, *graph_of(graph, ids, repeated, edge_weight))
@@ -164,11 +161,8 @@ def fit(  # noqa: PLR0913
         found = _finished(problem, _strengths(problem) if strengths is None else list(strengths), folds, how)
         pooled = _pooled(rows, family, whole, folds, how)
     found.assign()
-    usual = {"by": "sample", "rule": "min", "seed": 0}
-    unusual = "".join(f", {name}={chosen[name]!r}" for name in usual if chosen[name] != usual[name])
-    written = repr(folds) if isinstance(folds, int) else "folds", unusual
-    others = (*rows.remarks, *remarks), whole, pooled, written, strengths is None
-    return Fit(problem, found, rows, family.name, family.why, *others, prove)
+    others = (*rows.remarks, *remarks), whole, pooled, _written(folds, chosen), strengths is None
+    return Fit(problem, found, rows, family.name, family.why, *others)
 
 
 def _finished(problem: gr.Problem, strengths: Sequence[float], folds: Any, how: dict[str, Any]) -> Any:
@@ -180,6 +174,12 @@ def _finished(problem: gr.Problem, strengths: Sequence[float], folds: Any, how: 
             f"fit: {done}; {AGAIN}; gr.cross_validate(..., checkpoint=) keeps those that are finished"
         )
     return found
+
+
+def _written(folds: Any, chosen: dict[str, Any]) -> tuple[str, str]:
+    """The folds as code, and the arguments that are not the usual ones."""
+    others = [f", {name}={chosen[name]!r}" for name, usual in USUAL.items() if chosen[name] != usual]
+    return repr(folds) if isinstance(folds, int) else "folds", "".join(others)
 
 
 def _pooled(rows: UsedRows, family: Family, graph: gr.Graph, folds: Any, how: dict[str, Any]) -> Any:

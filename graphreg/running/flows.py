@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.display import Html, Shown, title
-from ..certificate import Certificate, flow_column, verb_of
+from ..certificate import Certificate, flow_column
 from ..form import Form
 from ..terms import GROUND, Array, EdgeBlock
 from ..terms.penalties import row_norm
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LEAST, MOST = 1e-9, 1e-2  # of a capacity: what may be left of one that is used up
 ASSUMED = (
     "the flows are those of the certificate's dual point; where an optimum has several optimal flows they are one of "
-    "them"
+    "them, so that what holds at every optimum is said by held()",
 )
 
 
@@ -131,9 +131,7 @@ class Flows(Shown, Mapping[Any, Array]):
             parts = [pd.DataFrame(columns=[name for name in names if name != "row"])]
         frame = pd.concat(parts, ignore_index=True)
         frame = frame.reindex(columns=[name for name in names if name in frame])
-        verb = verb_of(self._form)
-        assumed = f"{ASSUMED}, so that what holds at every optimum is said by {verb}" if verb else ASSUMED
-        return Table.of(frame, f"flows along the {'rows' if self._of_rows else 'edges'}", (assumed,))
+        return Table.of(frame, f"flows along the {'rows' if self._of_rows else 'edges'}", ASSUMED)
 
     def __getitem__(self, edge: Hashable) -> Array:
         if (flow := self._of_edge(edge)) is not None:

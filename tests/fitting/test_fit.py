@@ -12,7 +12,7 @@ import pytest
 from validation_cases import constructed
 
 import graphreg as gr
-from graphreg.errors import DataError, GraphError, ModelError, TermError
+from graphreg.errors import DataError, GraphError, TermError
 
 NODES = [f"n{k}" for k in range(8)]
 PATH = nx.path_graph(NODES)
@@ -74,10 +74,6 @@ def test_clusters_are_proved_on_demand(fitted):
     assert "near: proved to be at most" in " ".join(str(fitted).split())
     assert "every edge is decided by a proof" in " ".join(str(proved).split())
     assert "solution.clusters(prove=True)" in proved.code()
-    how = {"target": "y", "node": "node", "folds": 2, "strengths": [fitted.strength]}
-    assert gr.fit(incomes(), fitted.graph, prove=True, **how).prove
-    with pytest.raises(ModelError, match="prove must be True or False"):
-        gr.fit(incomes(), fitted.graph, prove="yes", **how)
 
 
 def test_what_is_printed(fitted):

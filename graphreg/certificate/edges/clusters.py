@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import permutations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from ...form import EdgeBlock, Form
 from ...form.notation import some
 from ...inputs import components_of
 from ...terms import Array
-from ...terms.penalties import AbstractSmoothPenalty, has_kink, is_equality, row_norm
+from ...terms.penalties import has_kink, is_equality, row_norm
 from ..convexity import node_convexity
 from ..record import OWN_TERMS, Certificate
 from .cluster_radius import cluster_radius
@@ -199,19 +199,13 @@ class Clusters(Shown):
         return "; ".join(said)
 
 
-def verb_of(form: Form) -> str:
-    """The verb of a solution that says what holds at every optimum: of edges clusters(), of other rows that may be held
-    held(); empty where no rows may."""
-    if not form.unlike_edges:
-        return "clusters()"
-    return "held()" if any(not isinstance(edge.penalty, AbstractSmoothPenalty) for edge in form.edges) else ""
-
-
 def refuse_rows(form: Form) -> None:
     """Raise `TermError` where a term compares something else than two nodes."""
     for edge in form.unlike_edges:
-        remedy = "; solution.held() tells which rows of the penalties are 0" if verb_of(form) else ""
-        raise TermError(f"clusters are nodes that agree, and {edge.name} does not compare two{remedy}")
+        raise TermError(
+            f"clusters are nodes that agree, and {edge.name} does not compare two; solution.held() tells which rows of "
+            "the penalties hold"
+        )
 
 
 def clusters(certificate: Certificate, prove: bool = False, splitter: Splitter | None = None) -> Clusters:
@@ -251,13 +245,13 @@ def _advice(certificate: Certificate, claims: list[_Claim], proved: bool) -> tup
     """What may decide the edges that are undecided, and the relative gap that should decide all of them; 0 where there
     is none that doubles can tell."""
     shares = np.concatenate([np.zeros(0), *(claim.share[claim.state == "undecided"] for claim in claims)])
-    if not (len(shares) and certificate.valid):
-        return "for want of a certificate" if len(shares) else "", 0.0
-    enough = 0.5 * shares * certificate.relative_gap
-    if (enough >= LEAST).all():
-        return f"gap={enough.min():.0e} should decide them", float(enough.min())
-    some = f"a smaller gap= should decide {(enough >= LEAST).sum()} of them; " * bool((enough >= LEAST).any())
-    return some + ("no proof was found" if proved else "clusters(prove=True) looks for proofs"), 0.0
+    enough = 0.5 * shares * (certificate.relative_gap if certificate.valid else 0.0)
+    by_gap = enough >= LEAST
+    if by_gap.all():
+        return (f"gap={enough.min():.0e} should decide them", float(enough.min())) if len(shares) else ("", 0.0)
+    some = f"a smaller gap= should decide {by_gap.sum()} of them; " * bool(by_gap.any())
+    found = "no proof was found" if proved or not certificate.valid else "clusters(prove=True) looks for proofs"
+    return f"{some}{found}", 0.0
 
 
 def _counted(form: Form, claims: list[_Claim]) -> dict[str, int]:
@@ -332,7 +326,8 @@ def _carry(one: _Claim, other: _Claim, n: int) -> None:
     ends = (np.sort([claim.edge.tail, claim.edge.head], axis=0).astype(np.int64) for claim in (one, other))
     known, asked = (low * n + high for low, high in ends)  # a number for the two nodes of each edge
     for state in ("fused", "near"):
-        proved = pd.Series(one.bound, known)[one.state == state].groupby(level=0).min().reindex(asked).to_numpy()
+        bounds: Any = pd.Series(one.bound, known)[one.state == state]
+        proved = bounds.groupby(level=0).min().reindex(asked).to_numpy()
         there = (other.state == "undecided") & ~np.isnan(proved)
         other.state[there], other.bound[there] = state, np.minimum(other.bound, proved)[there]
 

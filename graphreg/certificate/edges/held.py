@@ -143,7 +143,7 @@ def _advice(parts: Separated, claims: list[_Claim], tries: int) -> str:
         return "no penalty of the model has a kink or bounds, so that none of its rows is held"
     open_ = [claim for claim in claims if (claim.state == "undecided").any()]
     nowhere = [parts.form.edges[claim.place].name for claim in open_ if not claim.ends]
-    said = ["a smaller gap= may decide more"] * any(claim.by_gap().any() for claim in open_)
+    said = ["a smaller gap= may decide more"] * any(claim.by_gap() for claim in open_)
     said += [f"prove=True tries those with another value here: {tries}"] * bool(tries)
     said += [f"of rows of {name} nothing is proved: its bounds are of several numbers" for name in nowhere]
     return f"undecided: {'; '.join(said or ['no proof was found'])}" if open_ else ""
@@ -177,11 +177,10 @@ class _Claim:
     def elsewhere(self) -> Array:
         return np.flatnonzero((self.state == "undecided") & ~np.isin(self.value, self.ends))
 
-    def by_gap(self) -> Array:
-        """A mask of the rows that a smaller gap may decide: those at an end, by the room of their flows, and others
-        where the curvature says how far an optimum may be."""
-        may = np.isin(self.value, self.ends) | (np.isfinite(self.away) & bool(self.ends))
-        return (self.state == "undecided") & may
+    def by_gap(self) -> bool:
+        """True where a smaller gap may decide rows: at an end the room of their flows does, elsewhere the curvature."""
+        may = np.isin(self.value, self.ends) | np.isfinite(self.away)
+        return bool(self.ends) and bool((may & (self.state == "undecided")).any())
 
     @property
     def state(self) -> Array:
