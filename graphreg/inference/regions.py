@@ -303,8 +303,8 @@ def local_regions(problem: Any, covariance: str = "HC3", *, seconds: float | Non
         if len(lost) == len(nodes):
             raise
         found = _regions(_only(form, np.setdiff1d(nodes, list(lost))), covariance)
-    left_out = {form.labels[i]: lost.get(i, f"{form.labels[i]!r}: {ALONE}") for i in nodes.tolist()}
-    left_out = {label: why for label, why in left_out.items() if label not in found}
+    without = {i: form.labels[i] for i in nodes.tolist() if form.labels[i] not in found}
+    left_out = {label: lost.get(i, f"{label!r}: {ALONE}") for i, label in without.items()}
     return LocalRegions(found, left_out, product(form.space.index, names_of(form)))
 
 
