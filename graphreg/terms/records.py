@@ -188,6 +188,12 @@ class Space(Brief):
     def n_observed(self) -> int:
         return len(self.index)
 
+    @property
+    def unit(self) -> str:
+        """The words behind a distance between parameters, which penalties and bounds measure as the data stand there:
+        empty where tables have the same units."""
+        return "" if self.units is None else " (per standard deviation of a feature)"
+
     def in_units(self, w: Array) -> Array:
         """Coefficients (n, d) in the units of the columns that the data were read from."""
         return w if self.units is None else self.units.in_units(w, self.coordinates)

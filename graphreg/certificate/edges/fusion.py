@@ -82,10 +82,15 @@ UNBOUNDED = 1e300
 def fused(certificate: Certificate, apart: list[Array]) -> list[Array]:
     """The edges that are proved to be fused at every optimum, a mask per edge block of ``certificate.form``; those that
     are known to be ``apart`` (masks) are not tried."""
-    whole, w, gap = certificate.form, certificate.w, upper_gap(certificate)
-    none = [np.zeros(len(edge.tail), dtype=bool) for edge in whole.edges]
-    parts = separate(whole)
-    form, samples = parts.form, optimal_prices(parts.form, w, gap)
+    parts = separate(certificate.form)
+    return parts.together(fused_parts(certificate, parts, apart), len(certificate.form.edges))
+
+
+def fused_parts(certificate: Certificate, parts: Separated, apart: list[Array]) -> list[Array]:
+    """The same, a mask per edge block of the separated form: of edges that are fused on some coordinates alone, too."""
+    whole, form, w, gap = certificate.form, parts.form, certificate.w, upper_gap(certificate)
+    none = [np.zeros(len(edge.tail), dtype=bool) for edge in form.edges]
+    samples = optimal_prices(form, w, gap)
     if samples is None:
         return none
     flows = parts.parts(certificate.dual_point.flows)
@@ -100,7 +105,7 @@ def fused(certificate: Certificate, apart: list[Array]) -> list[Array]:
         demand = _demand(form, w, gap, flows, samples, ties)
         failing = ties.failing(demand, flows, loads, gap)
         if not any(mask.any() for mask in failing):
-            return parts.together(ties.within, len(whole.edges))
+            return ties.within
         if round_ < ROUNDS // 2:  # edges with little room lead nowhere: without them first
             movable = [mask & ~fails for mask, fails in zip(movable, failing, strict=True)]
         else:
@@ -224,7 +229,8 @@ class _Ties:
         tree = _forest(tail, head, room, self.member[columns[0]])
         rounding = 4 * (self.form.n + 16) * U  # of sums over subtrees, as of their parts
         at, width, weight = (part[:, columns] for part in (demand.center, demand.width, demand.weight))
-        total = [_gathered(tree, part) for part in (at, width + rounding * np.abs(at), weight)]
+        parts = (at, width + rounding * np.abs(at), weight)  # of which the sums over the subtree of each node
+        total = [np.stack([tree.gather(column) for column in part.T], axis=1) for part in parts]
         amount = (np.abs(total[0]) + total[1] + np.sqrt(2.0 * gap * total[2])) * (1.0 + 1e-12 + rounding)
         node = np.full(len(tail), -1)
         inner = np.flatnonzero(tree.arc >= 0)
@@ -252,8 +258,3 @@ def _forest(tail: Array, head: Array, room: Array, member: Array) -> Forest:
     length = 1.0 + np.minimum(1e6, (np.median(finite) if len(finite) else 1.0) / np.maximum(room, 1e-300))
     ends, every = (tail.astype(np.int64), head.astype(np.int64)), np.arange(len(room))  # whose pairs are numbered
     return grown(Arcs(every, ends, len(member) - 1, 1), every, length, member, every >= 0)
-
-
-def _gathered(tree: Forest, values: Array) -> Array:
-    """The sums over the subtree of each node, (n, c)."""
-    return np.stack([tree.gather(column) for column in values.T], axis=1)

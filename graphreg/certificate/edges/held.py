@@ -26,7 +26,7 @@ from ...terms.penalties import (
 from ..convexity import node_convexity
 from ..record import OWN_TERMS, Certificate
 from .dual_region import rounding
-from .fusion import Separated, fused, separate
+from .fusion import Separated, fused_parts, separate
 from .holding import held, interval
 from .near import nearness, radius, spread_of, upper_gap
 
@@ -133,18 +133,27 @@ def held_rows(certificate: Certificate, tied: Tied | None = None) -> HeldRows:
     found = _fused(certificate, parts) if plain or not edges else held(certificate, parts)
     claims = list(_claims(certificate, parts, found))
     tries = _tie(certificate, parts, claims, tied)
-    table = _table(form, parts, claims)
-    more = f"; prove=True tries those with another value here: {tries}" if tied is None and tries else ""
-    advice = f"undecided: a smaller gap= may decide more{more}" if "undecided" in table["state"].tolist() else ""
-    return HeldRows(table, certificate.note if certificate.scope == OWN_TERMS else "", advice)
+    advice = _advice(parts, claims, tries if tied is None else 0)
+    return HeldRows(_table(form, parts, claims), certificate.note if certificate.scope == OWN_TERMS else "", advice)
+
+
+def _advice(parts: Separated, claims: list[_Claim], tries: int) -> str:
+    """What may decide the rows that are undecided, where anything may."""
+    if not claims:
+        return "no penalty of the model has a kink or bounds, so that none of its rows is held"
+    open_ = [claim for claim in claims if (claim.state == "undecided").any()]
+    nowhere = [parts.form.edges[claim.place].name for claim in open_ if not claim.ends]
+    said = ["a smaller gap= may decide more"] * any(claim.by_gap() for claim in open_)
+    said += [f"prove=True tries those with another value here: {tries}"] * bool(tries)
+    said += [f"of rows of {name} nothing is proved: its bounds are of several numbers" for name in nowhere]
+    return f"undecided: {'; '.join(said or ['no proof was found'])}" if open_ else ""
 
 
 def _fused(certificate: Certificate, parts: Separated) -> list[tuple[Array, Array]]:
     """What `held` gives, of edges alone: along spanning trees, which takes less time."""
-    masks = fused(certificate, [np.zeros(edge.count, dtype=bool) for edge in certificate.form.edges])
+    masks = fused_parts(certificate, parts, [np.zeros(edge.count, dtype=bool) for edge in certificate.form.edges])
     each = [
-        masks[k] | is_equality(e.penalty, len(c))
-        for e, k, c in zip(parts.form.edges, parts.owner, parts.columns, strict=True)
+        mask | is_equality(e.penalty, len(c)) for e, c, mask in zip(parts.form.edges, parts.columns, masks, strict=True)
     ]
     return [(np.where(mask, 0.0, np.nan), np.full(len(mask), np.nan)) for mask in each]
 
@@ -167,6 +176,11 @@ class _Claim:
 
     def elsewhere(self) -> Array:
         return np.flatnonzero((self.state == "undecided") & ~np.isin(self.value, self.ends))
+
+    def by_gap(self) -> bool:
+        """True where a smaller gap may decide rows: at an end the room of their flows does, elsewhere the curvature."""
+        may = np.isin(self.value, self.ends) | np.isfinite(self.away)
+        return bool(self.ends) and bool((may & (self.state == "undecided")).any())
 
     @property
     def state(self) -> Array:
