@@ -20,7 +20,7 @@ from ..terms import Array
 from .canonical import Answer
 from .cones import held, inward, projected, scaling
 from .programme import Programme, Sparse, System, optimum
-from .verify import EXACTLY, LEAST, Factor, Proposal, Reached, excess, floor, reach, residual, roundings, squared
+from .verify import EXACTLY, LEAST, Factor, Proposal, Reached, excess, floor, reach, residual, roundings, scaled, squared
 
 FACES = (1e-7, 1e-5)  # below which, of the largest entry, parts are held at 0
 SHIFTS, ON_FACES = range(-9, 0), 5  # powers of ten by which a start is shifted inwards; so many of them on faces
@@ -35,6 +35,7 @@ SWEEPS = 20  # in which a radius and the slack at it settle
 STIFF = tuple(16.0**-k for k in range(1, 9))  # shifts that are tried, of rows of length 1, where residuals are not tiny
 REGULAR = (1e-16, 1e-13, 1e-10)  # what is added to the equations' diagonal, of rows of length 1
 SIMPLE = 1e-3  # the least multiple of a row that is looked for where another is a sum of such
+DENSE = 0.15  # of all entries of a factor: where more of them are not 0, it is no sparse one
 PEELINGS = 40  # rounds in which pairs are found
 
 
@@ -258,10 +259,8 @@ def _stiff(system: System, given: Proposal) -> Proposal:
     """With a factor that proves much of the core's least singular value, where there is one."""
     if not len(given.core):
         return given
-    B = sp.csr_array(sp.diags_array(given.scale) @ system.M[given.core] @ sp.diags_array(given.weight))
-    S = sp.csr_array(B @ B.T)
-    definite = (each for each, _ in (_factor(S, shift) for shift in STIFF) if each is not None and (each.d > 0.0).all())
-    return replace(given, factor=next(definite, given.factor))
+    B = scaled(system.M[given.core], given.scale, given.weight)
+    return replace(given, factor=next(definite(sp.csr_array(B @ B.T), STIFF), given.factor))
 
 
 def _combination(
@@ -357,15 +356,13 @@ def factored(S: Sparse, off: Array) -> tuple[Factor | None, Solve, Array]:
     n = S.shape[0]
     shift = 8.0 * float(off.max()) + 1e-13 + 8.0 * n * EPS * float(abs(S).sum(axis=1).max())
     while True:
-        factor, F = _factor(S, shift)
+        factor, bad, F = _factor(S, shift)
         if factor is None:
             shift *= 1.0625
             continue
-        bad = np.zeros(n, bool)
-        bad[factor.order] = ~(factor.d > 0.0)
         if bad.any():
             return None, None, bad
-        lost = float((roundings(S[factor.order][:, factor.order], factor.L, factor.d, shift) + off[factor.order]).max())
+        lost = float((roundings(S, factor) + off).max())
         if 2 * lost < shift or shift > 1e-6:
             break
         shift = 4 * lost
@@ -385,7 +382,8 @@ def bent(P: Sparse) -> Factor | None:
         return None
     size, n = float(abs(P).max()), P.shape[0]
     best, value = None, -np.inf
-    for factor, found in factors(P, np.zeros(n), [shift * size for shift in (1e-13, -1e-15, -1e-14, -1e-12, -1e-9)]):
+    for factor in definite(P, (shift * size for shift in (1e-13, -1e-15, -1e-14, -1e-12, -1e-9))):
+        found = floor(P, np.zeros(n), factor)
         if found > value:
             best, value = factor, found
         if found >= min(2 * factor.shift, 0.0):
@@ -393,19 +391,25 @@ def bent(P: Sparse) -> Factor | None:
     return best
 
 
-def factors(S: Sparse, off: Array, shifts: Iterable[float]) -> Iterator[tuple[Factor, float]]:
-    """Factors of S less a shift, where it is positive definite, and the floors of its eigenvalues that they prove."""
-    for factor, _ in (_factor(S, shift) for shift in shifts):
-        if factor is not None and (factor.d > 0.0).all():
-            yield factor, floor(S, off, factor)
+def definite(S: Sparse, shifts: Iterable[float]) -> Iterator[Factor]:
+    """Factors of S less a shift, where that is positive definite."""
+    for factor, bad, _ in (_factor(S, shift) for shift in shifts):
+        if factor is not None and not bad.any():
+            yield factor
 
 
-def _factor(S: Sparse, shift: float) -> tuple[Factor | None, Any]:
-    """A factor of S less a shift, and what solves with that; None where a pivot is exactly 0."""
-    eye = sp.eye_array(S.shape[0])
+def _factor(S: Sparse, shift: float) -> tuple[Factor | None, Array, Any]:
+    """A factor of S less a shift, the rows at which that is not positive definite, and what solves with it; None where
+    a pivot is exactly 0."""
+    n = S.shape[0]
+    eye, bad = sp.eye_array(n), np.zeros(n, bool)
     try:
         F = Solver(sp.csc_matrix(sp.triu(S - shift * eye)), upper=True)
     except RuntimeError:
-        return None, None
+        return None, bad, None
     L, d, order = F.factors()
-    return Factor(sp.csr_array(L + eye), d, shift, np.asarray(order)), F
+    bad[order] = ~(d > 0.0)
+    L = sp.csc_array(L + eye)
+    data = L.data * np.repeat(np.sqrt(np.maximum(d, 0.0)), np.diff(L.indptr))
+    L = sp.csr_array(sp.csc_array((data, np.asarray(order)[L.indices], L.indptr), shape=L.shape))
+    return Factor(L.toarray() if L.nnz > DENSE * n * n else L, shift), bad, F

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,7 +35,6 @@ from ..terms import Array
 from .programme import Block, Programme, Sparse, System
 
 LN2 = 0.6931471805599453  # the double nearest to log 2, which misses less than 2.4e-17
-DENSE = 0.3  # of the lower triangle of the last columns: where more is there, products are dense
 LEAST = 1e-200  # of a radius that is not 0
 EXACTLY = 40  # rows of a matrix that is looked at in rational numbers, within a second or so
 TERMS = 11  # of the series of log
@@ -42,12 +42,10 @@ TERMS = 11  # of the series of log
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """L diag(d) L' is near S - shift I with rows and columns in another order; L is lower triangular."""
+    """L L' is near S - shift I; L is an array of numpy or scipy.sparse."""
 
-    L: Sparse
-    d: Array
+    L: Any
     shift: float
-    order: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +192,7 @@ def core_radius(M: Sparse, r: Array, given: Proposal) -> Array:
     for x in (D, W):
         need((np.frexp(x)[0][x != 0.0] == 0.5).all() and below(x), "scales that are no powers of two")
     need((D > 0.0).all(), "a core without scales")
-    B = sp.csr_array(sp.diags_array(D) @ C @ sp.diags_array(W))
+    B = scaled(C, D, W)
     size = np.abs(B.data)
     need(((size > 1e-100) & (size < 1e100) | (size == 0.0)).all(), "a core that is badly scaled")  # products are normal
     if given.factor is None:
@@ -203,6 +201,12 @@ def core_radius(M: Sparse, r: Array, given: Proposal) -> Array:
     need(f > 0.0, "a core that may be singular")
     most = float(_times(D, r[given.core]).max())
     return _times(W, np.array(most * np.sqrt(len(D) / f) * MORE))  # a sum of squares is at most their number's worth
+
+
+def scaled(M: Sparse, D: Array, W: Array) -> Sparse:
+    """D M W, of diagonals D and W."""
+    data = M.data * np.repeat(D, np.diff(M.indptr)) * W[M.indices]
+    return sp.csr_array((data, M.indices, M.indptr), shape=M.shape)
 
 
 def squared(B: Sparse) -> tuple[Sparse, Array]:
@@ -241,36 +245,22 @@ def _less(row: list[Fraction], first: list[Fraction]) -> list[Fraction]:
 
 def floor(S: Sparse, off: Array, factor: Factor) -> float:
     """A lower bound of the eigenvalues of every symmetric matrix whose row i is within ``off[i]``, in the sum of
-    magnitudes, of that of S: S - shift I - L diag(d) L' is computed, and the norm of a symmetric matrix is at most its
-    greatest sum of a row's magnitudes. L diag(d) L' itself has no negative eigenvalue, whatever L is.
-
-    Each entry of L diag(d) L' has at most as many products as a row of L has entries, rounded twice each; it is taken
-    off in two parts (of the last columns, where L is full, by dense products), so that S and what is left in between
-    are rounded by EPS / 2 of themselves, both of which is at most the entry of |S| + |L| diag(d) |L'|.
-    """
-    d, n, ones, order = factor.d, len(off), np.ones(len(off)), factor.order
-    L: Sparse = sp.csc_array(factor.L)
-    need(L.shape == (n, n) and sp.triu(L, 1).nnz == 0 and (d >= 0.0).all() and below(d), "no factor")
-    need(np.array_equal(np.sort(order), np.arange(n)) and below(L.data), "no order")
-    S, off = S[order][:, order], off[order]
-    full = np.diff(L.indptr)[::-1].cumsum()[::-1] > DENSE * ((n - np.arange(n)) * (n - np.arange(n)) / 2.0)
-    cut = int(np.argmax(full)) if full.any() else n
-    first, last = L[:, :cut], L[cut:, cut:].toarray()
-    rest = sp.csr_array(S - (first @ sp.diags_array(d[:cut])) @ first.T - factor.shift * sp.eye_array(n))
-    total = abs(rest) @ ones
-    if cut < n:
-        corner = rest[cut:, cut:].toarray() - (last * d[cut:]) @ last.T
-        total[cut:] = np.abs(corner).sum(axis=1) + abs(rest[cut:, :cut]) @ ones[:cut]
-    error = total * (1.0 + (n + 8) * EPS) + roundings(S, L, d, factor.shift) + off
-    worst = float(error.max(initial=0.0)) * MORE + n * DUST
-    return factor.shift - worst if np.isfinite(worst) else -np.inf
+    magnitudes, of that of S: S - shift I - L L' is computed, and the norm of a symmetric matrix is at most its greatest
+    sum of a row's magnitudes. L L' itself has no negative eigenvalue, whatever L is. Each of its entries has at most as
+    many products as a row of L has entries, and S and what is left in between are rounded by EPS / 2 of themselves."""
+    n, L, shift = len(off), factor.L, factor.shift
+    need(L.shape[0] == n, "no factor")
+    rest = S - L @ L.T - shift * sp.eye_array(n)
+    error = abs(rest).sum(axis=1) * (1.0 + (n + 8) * EPS) + roundings(S, factor) + off
+    worst = float(error.max()) * MORE + n * DUST
+    return shift - worst if np.isfinite(worst) else -np.inf
 
 
-def roundings(S: Sparse, L: Sparse, d: Array, shift: float) -> Array:
-    """What floats may miss of S - shift I - L diag(d) L', in the sums of magnitudes of its rows."""
-    ones = np.ones(len(d))
-    magnitudes = abs(S) @ ones + abs(L) @ (d * (abs(L).T @ ones))
-    return (longest(sp.csr_array(L)) + 8) * EPS * (magnitudes + abs(shift))
+def roundings(S: Sparse, factor: Factor) -> Array:
+    """What floats may miss of S - shift I - L L', in the sums of magnitudes of its rows."""
+    size, ones = abs(factor.L), np.ones(S.shape[0])
+    magnitudes = abs(S) @ ones + size @ (size.T @ ones)
+    return (longest(sp.csr_array(size)) + 8) * EPS * (magnitudes + abs(factor.shift))
 
 
 # ---- cones -----------------------------------------------------------------------------------------------------------
@@ -298,8 +288,8 @@ def in_second_order(V: Array, off: Array) -> bool:
     """True where t >= |u| for all (t, u) in the box of each row; the cone is its own dual."""
     u = upwards(np.abs(V[:, 1:]) + off[:, 1:], 1)
     t = V[:, 0] - off[:, 0]  # may be 0, exactly, where u is
-    squares = upwards((u * u).sum(axis=1), V.shape[1] + 1)
-    return bool(((t >= 0.0) & ((squares == 0.0) & ~u.any(axis=1) | (squares <= t * t * (1.0 - 4 * EPS) - DUST))).all())
+    squares = upwards((u * u).sum(axis=1), V.shape[1] + 5)  # the roundings of t, t t and what is left of it too
+    return bool(((t >= 0.0) & (~u.any(axis=1) | (squares <= t * t - DUST))).all())
 
 
 def in_semidefinite(v: Array, off: Array, k: int) -> bool:
@@ -316,15 +306,12 @@ def in_semidefinite(v: Array, off: Array, k: int) -> bool:
     S, R = S[np.ix_(live, live)], R[np.ix_(live, live)]
     scale = 2.0 ** -np.round(np.log2(np.maximum(np.diag(S), 1e-200)) / 2)  # powers of two: without rounding
     S, off = S * scale * scale[:, None], upwards((R * scale * scale[:, None]) @ np.ones(len(S)), len(S) + 3)
-    for times in (64.0, 512.0):  # the error that is expected: of the factor's products, and of the box
-        shift = times * (len(S) * EPS + off.max(initial=0.0))
-        try:
-            L = np.linalg.cholesky(S - shift * np.eye(len(S)))
-        except np.linalg.LinAlgError:
-            return False
-        if floor(sp.csr_array(S), off, Factor(sp.csr_array(L), np.ones(len(S)), shift, np.arange(len(S)))) >= 0.0:
-            return True
-    return False
+    shift = 2.0 * float(off.max()) + 8 * len(S) * (len(S) + 8) * EPS  # more than what the floor takes off
+    try:
+        factor = Factor(np.linalg.cholesky(S - shift * np.eye(len(S))), shift)
+    except np.linalg.LinAlgError:
+        return False
+    return floor(S, off, factor) >= 0.0
 
 
 def log_bounds(r: Array) -> tuple[Array, Array]:
@@ -432,18 +419,18 @@ def lower_value(p: Programme, found: Reached, curvature: float, most: Array, far
 
 def _below(first: Pair, second: float, error: float) -> float:
     """Not more than the sum of a pair and a number that is known up to an error."""
-    start = float(down(first)[0])
+    start = down(first).item()
     return start + second - (error + 2 * EPS * (abs(start) + abs(second)) + DUST) * MORE
 
 
 def contradicts(p: Programme, found: Reached) -> bool:
     """True where the exact point of `contradiction` proves that no x is feasible."""
-    return not found.missed.any() and float(down(linear(-p.b, found.pair()))[0]) > 0.0
+    return not found.missed.any() and down(linear(-p.b, found.pair())).item() > 0.0
 
 
 def descends(p: Programme, found: Reached) -> bool:
     """True where the exact point of `descent` is a direction in which the objective falls without end."""
-    return not found.missed.any() and float(down(linear(-p.q, found.pair(len(p.q))))[0]) > 0.0
+    return not found.missed.any() and down(linear(-p.q, found.pair(len(p.q)))).item() > 0.0
 
 
 # ---- rows that follow from others, in exact arithmetic ---------------------------------------------------------------
