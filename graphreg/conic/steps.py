@@ -234,8 +234,8 @@ def _with_radius(system: System, given: Proposal, slack: Array) -> Proposal:
         radius = given.weight * float((given.scale * r[core]).max()) * np.sqrt(8 * len(core) / factor.shift)
         radius = np.where(given.weight > 0.0, np.maximum(radius, LEAST), 0.0)
     own, others = _own(M, given.rows, given.columns)
-    own = np.abs(own) * (1 - 1e-9)
-    _followed(abs(others), own, r[given.rows] + LEAST * own, radius, given.columns)
+    own = np.abs(own) * (1 - 1e-6)
+    _followed(abs(others), own, r[given.rows] + 2 * LEAST * own, radius, given.columns)
     return replace(given, radius=radius[given.columns])
 
 

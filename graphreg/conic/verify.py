@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..certificate import DUST, EPS, MORE, Pair, RefusedError, below, down, need, product, sums, upwards
+from ..certificate import DUST, EPS, MORE, Pair, RefusedError, below, down, in_range, need, product, sums, upwards
 from ..terms import Array
 from .programme import Block, Programme, Sparse, System
 
@@ -133,9 +133,9 @@ def reach(system: System, given: Proposal, slack: Array | None = None) -> Reache
     radius = core_radius(M, r, given) if len(given.core) else np.zeros(N)
     radius[given.columns] = given.radius
     most, others = pairs(M, given)
-    taken = upwards(r[given.rows] + others @ radius, longest(others) + 2)
-    need((taken <= most * given.radius * (1.0 - EPS) - DUST).all(), "a correction leaves its room")
-    missed = upwards(r[given.left] + sizes(M[given.left]) @ radius, longest(M) + 2)
+    taken = (r[given.rows] + others @ radius) * MORE + DUST
+    need((taken <= most * given.radius).all(), "a correction leaves its room")
+    missed = (r[given.left] + sizes(M[given.left]) @ radius) * MORE
     found = Reached(given, radius, missed)
     for k, (row, witness) in enumerate(zip(given.left.tolist(), given.witness, strict=True)):
         if slack[[row, *witness]].any() or not witness.keys().isdisjoint(given.left.tolist()):
@@ -175,8 +175,8 @@ def sizes(M: Sparse) -> Sparse:
 
 
 def _times(x: Array, y: Array) -> Array:
-    """Not less than x y, of numbers that are at least 0; 0 or at least `LEAST`."""
-    return np.where((x > 0.0) & (y > 0.0), np.maximum(x * y * (1.0 + 4 * EPS), LEAST), 0.0)
+    """Not less than x y, of powers of two, or 0, and numbers that are at least 0; 0 or at least `LEAST`."""
+    return np.where((x > 0.0) & (y > 0.0), np.maximum(x * y, LEAST), 0.0)
 
 
 def longest(M: Sparse) -> int:
@@ -193,8 +193,7 @@ def core_radius(M: Sparse, r: Array, given: Proposal) -> Array:
         need((np.frexp(x)[0][x != 0.0] == 0.5).all() and below(x), "scales that are no powers of two")
     need((D > 0.0).all(), "a core without scales")
     B = scaled(C, D, W)
-    size = np.abs(B.data)
-    need(((size > 1e-100) & (size < 1e100) | (size == 0.0)).all(), "a core that is badly scaled")  # products are normal
+    need(in_range(B.data), "a core that is badly scaled")  # no product underflows
     if given.factor is None:
         raise RefusedError("a core without a factor")
     f = floor(*squared(B), given.factor)
@@ -349,9 +348,10 @@ def in_exponential(v: Three, off: Three, size: float, dual: bool) -> Array:
             ratio = q / p
             value, missing = log_bounds(np.where((ratio > 1e-280) & (ratio < 1e280), ratio, np.nan))
             value = value + (1.0 if dual else 0.0)
-            # corners are rounded, by EPS of themselves each: the ratio by 3, its log by as much
-            error = p * (missing + 8 * EPS * (1.0 + np.abs(value))) + 4 * EPS * np.abs(top) + DUST
-            ok &= good & (p * value - top >= error * MORE)
+            # corners are rounded, by EPS / 2 of themselves each, the ratio by 3 of these, its log by as much; what is
+            # rounded of p value is at most that of top and of the difference
+            error = p * (missing + 8 * EPS) + 8 * EPS * np.abs(top) + DUST
+            ok &= good & (p * value - top >= error)
     return ok | (falls == 0.0) & (fall == 0.0) & (top <= 0.0) & (last >= 0.0)
 
 
@@ -362,21 +362,16 @@ def in_power(v: Three, off: Three, a: float, dual: bool) -> Array:
         x, y = x / a, y / (1.0 - a)
     good = (x > 1e-280) & (y > 1e-280) & (a > 0.0) & (a < 1.0)
     x, y, z = (np.where(good, t, 1.0) for t in (x, y, np.maximum(z, 1e-280)))
-    (lx, ex), (ly, ey), (lz, ez) = map(log_bounds, (x, y, z))
-    value = a * lx + (1.0 - a) * ly - lz
-    error = ex + ey + ez + 8 * EPS * (1.0 + np.abs(lx) + np.abs(ly) + np.abs(lz))
-    return good & (value >= error * MORE)
+    (x, y, z), missing = zip(*map(log_bounds, (x, y, z)), strict=True)
+    error = sum(missing) + 8 * EPS * (1.0 + sum(map(np.abs, (x, y, z))))
+    return good & (a * x + (1.0 - a) * y - z >= error)
 
 
 # ---- values ----------------------------------------------------------------------------------------------------------
 def linear(a: Array, x: Pair) -> Pair:
     """a'x over a box."""
-    p, e, off = product(a, x.high)
-    lower = a * x.low
-    at = np.zeros(len(a), int)
-    off = off + np.abs(a) * x.error * MORE + DUST * (x.error != 0.0)
-    lows = Pair(lower, np.zeros(1), EPS * np.abs(lower) + DUST * (x.low != 0.0))
-    return sums([(at, Pair(p, e, off)), (at, lows)], 1)
+    at = residual(sp.csr_array(a[None]), np.zeros(1), x.high, x.low)
+    return Pair(at.high, at.low, (at.error + np.abs(a) @ x.error) * MORE + len(a) * DUST)
 
 
 def quadratic(P: Sparse, x: Pair) -> tuple[float, float]:
@@ -388,7 +383,7 @@ def quadratic(P: Sparse, x: Pair) -> tuple[float, float]:
     value, most = float(v @ g) / 2.0, upwards(np.abs(v), 1)
     rounding = (len(v) + longest(P) + 6) * EPS * float(most @ (size @ most)) / 2.0
     moved = float(radius @ (np.abs(g) + (longest(P) + 3) * EPS * (size @ most) + (size @ radius) / 2.0))
-    return value, (rounding + moved * (1.0 + (2 * len(v) + 8) * EPS)) * MORE + len(v) * DUST
+    return value, (rounding + moved) * MORE + len(v) * DUST
 
 
 def upper_value(p: Programme, found: Reached) -> float:
@@ -411,10 +406,10 @@ def lower_value(p: Programme, found: Reached, curvature: float, most: Array, far
     u[:, p.curved] = y.high[m:], y.low[m:], y.error[m:]
     value, error = quadratic(p.P, Pair(*u))
     owed = found.missed > 0.0
-    paid = float(upwards(found.missed[owed] @ most[left][owed], len(left) + 1))
+    paid = float(found.missed[owed] @ most[left][owed])
     if curvature < 0.0:
-        paid += float(upwards(-curvature * (far[p.curved] @ far[p.curved]), len(p.curved) + 3))
-    return _below(linear(-p.b, found.pair(m)), -value, (error + paid) * MORE)
+        paid -= curvature * float(far[p.curved] @ far[p.curved])
+    return _below(linear(-p.b, found.pair(m)), -value, error + paid)
 
 
 def _below(first: Pair, second: float, error: float) -> float:
