@@ -218,11 +218,11 @@ def curvature(P: Sparse, factor: Factor | None) -> float:
     """At most 0, and at most the least eigenvalue of P, of the variables that stand in it."""
     d = P.diagonal()
     if P.nnz == np.count_nonzero(d):
-        return min(float(d.min(initial=0.0)), 0.0)
+        return float(d.min(initial=0.0))
     if factor is None or abs(P - P.T).max() > 0.0:
         raise RefusedError("a matrix that is not symmetric, or without a factor")
-    found = min(floor(P, np.zeros(len(d)), factor), 0.0)
-    return 0.0 if found < 0.0 and len(d) <= EXACTLY and semidefinite(P) else found
+    found = floor(P, np.zeros(len(d)), factor)
+    return 0.0 if found >= 0.0 or (len(d) <= EXACTLY and semidefinite(P)) else found
 
 
 def semidefinite(P: Sparse) -> bool:
@@ -341,17 +341,14 @@ def in_exponential(v: Three, off: Three, size: float, dual: bool) -> Array:
     falls, rests, fall, rest = (y, x, ry, rx) if not dual else (-x, -y, rx, ry)  # p log(z / p) - rests, or + p
     ok = np.ones(len(x), bool)
     top, last = rests + rest, z - rz
-    for corner in (falls - fall, falls + fall):
-        good = (corner > 0.0) & (last > 0.0)
-        p, q = np.where(good, corner, 1.0), np.where(good, last, 1.0)
+    for p in (falls - fall, falls + fall):
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            ratio = q / p
-            value, missing = log_bounds(np.where((ratio > 1e-280) & (ratio < 1e280), ratio, np.nan))
-            value = value + (1.0 if dual else 0.0)
+            ratio = last / p
+            log, missing = log_bounds(np.where((p > 0.0) & (ratio > 1e-280) & (ratio < 1e280), ratio, np.nan))
             # corners are rounded, by EPS / 2 of themselves each, the ratio by 3 of these, its log by as much; what is
-            # rounded of p value is at most that of top and of the difference
+            # rounded of the product is at most that of top and of the difference
             error = p * (missing + 8 * EPS) + 8 * EPS * np.abs(top) + DUST
-            ok &= good & (p * value - top >= error)
+            ok &= p * (log + float(dual)) - top >= error
     return ok | (falls == 0.0) & (fall == 0.0) & (top <= 0.0) & (last >= 0.0)
 
 
@@ -360,11 +357,10 @@ def in_power(v: Three, off: Three, a: float, dual: bool) -> Array:
     x, y, z = v[0] - off[0], v[1] - off[1], np.abs(v[2]) + off[2]
     if dual:
         x, y = x / a, y / (1.0 - a)
-    good = (x > 1e-280) & (y > 1e-280) & (a > 0.0) & (a < 1.0)
-    x, y, z = (np.where(good, t, 1.0) for t in (x, y, np.maximum(z, 1e-280)))
-    (x, y, z), missing = zip(*map(log_bounds, (x, y, z)), strict=True)
+    some = (np.where(t > 1e-290, t, np.nan) for t in (x, y, np.maximum(z, 1e-280)))
+    (x, y, z), missing = zip(*map(log_bounds, some), strict=True)
     error = sum(missing) + 8 * EPS * (1.0 + sum(map(np.abs, (x, y, z))))
-    return good & (a * x + (1.0 - a) * y - z >= error)
+    return (0.0 < a < 1.0) & (a * x + (1.0 - a) * y - z >= error)
 
 
 # ---- values ----------------------------------------------------------------------------------------------------------
