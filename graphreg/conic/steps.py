@@ -20,7 +20,21 @@ from ..terms import Array
 from .canonical import Answer
 from .cones import held, inward, projected, scaling
 from .programme import Programme, Sparse, System, optimum
-from .verify import EXACTLY, LEAST, Factor, Proposal, Reached, excess, floor, reach, residual, roundings, scaled, squared
+from .verify import (
+    EXACTLY,
+    LEAST,
+    Factor,
+    Proposal,
+    Reached,
+    excess,
+    floor,
+    pairs,
+    reach,
+    residual,
+    roundings,
+    scaled,
+    squared,
+)
 
 FACES = (1e-7, 1e-5)  # below which, of the largest entry, parts are held at 0
 SHIFTS, ON_FACES = range(-9, 0), 5  # powers of ten by which a start is shifted inwards; so many of them on faces
@@ -214,7 +228,7 @@ def proposal(system: System, y: Array, zero: Array) -> Proposal:
     core, scale, weight, factor, solve = _core(M, rest, weight)
     left = np.setdiff1d(rest, core)
     witness = tuple(_combination(system, row, core, (scale, weight), solve, ~zero) for row in left.tolist())
-    low, C, (own, others) = np.zeros(N), sp.csr_array(M[core]), _own(M, rows, columns)
+    low, C, (own, others) = np.zeros(N), M[core], pairs(M, rows, columns)
     for _ in range(2):
         r = residual(M, -system.c, -y, -low)
         r, more = r.high + r.low, np.zeros(N)
@@ -233,17 +247,10 @@ def _with_radius(system: System, given: Proposal, slack: Array) -> Proposal:
     if len(core) and factor is not None:
         radius = given.weight * float((given.scale * r[core]).max()) * np.sqrt(8 * len(core) / factor.shift)
         radius = np.where(given.weight > 0.0, np.maximum(radius, LEAST), 0.0)
-    own, others = _own(M, given.rows, given.columns)
+    own, others = pairs(M, given.rows, given.columns)
     own = np.abs(own) * (1 - 1e-6)
     _followed(abs(others), own, r[given.rows] + 2 * LEAST * own, radius, given.columns)
     return replace(given, radius=radius[given.columns])
-
-
-def _own(M: Sparse, rows: Array, columns: Array) -> tuple[Array, Sparse]:
-    """Of the rows of pairs the entries in their own columns, and the others."""
-    G = sp.csr_array(M[rows])
-    own = G.indices == np.repeat(columns, np.diff(G.indptr))
-    return G.data[own], sp.csr_array((np.where(own, 0.0, G.data), G.indices, G.indptr), shape=G.shape)
 
 
 def _followed(others: Sparse, own: Array, r: Array, x: Array, columns: Array) -> Array:
@@ -270,7 +277,7 @@ def _combination(
     of any data they are found among rational numbers where there are few."""
     if solve is None:
         return {}
-    C, own, (scale, weight) = sp.csr_array(system.M[core]), system.M[[row]].toarray().ravel(), scales
+    C, own, (scale, weight) = system.M[core], system.M[[row]].toarray().ravel(), scales
     u = scale * solve(scale * (C @ (weight**2 * own)))
     some = np.flatnonzero(np.abs(u) > 1e-9 * np.abs(u).max(initial=0.0))
     found, few = _simple(core[some], u[some]), 0 < len(some) <= EXACTLY
@@ -315,7 +322,7 @@ def _free_room(system: System, y: Array) -> Array:
 def _core(M: Sparse, rows: Array, weight: Array) -> tuple[Array, Array, Array, Factor | None, Solve]:
     """Scales and a factor of the core; rows that follow from others, as far as floats tell, are left out."""
     while True:
-        C = sp.csr_array(M[rows])
+        C = M[rows]
         C.data = C.data * weight[C.indices]
         D, W = even(C)
         i = np.repeat(np.arange(len(rows)), np.diff(C.indptr))

@@ -132,9 +132,9 @@ def reach(system: System, given: Proposal, slack: Array | None = None) -> Reache
     r = upwards(residual(M, system.c, given.high, given.low).size() + slack, 1)
     radius = core_radius(M, r, given) if len(given.core) else np.zeros(N)
     radius[given.columns] = given.radius
-    most, others = pairs(M, given)
-    taken = (r[given.rows] + others @ radius) * MORE + DUST
-    need((taken <= most * given.radius).all(), "a correction leaves its room")
+    own, others = pairs(M, given.rows, given.columns)
+    taken = (r[given.rows] + sizes(others) @ radius) * MORE + DUST
+    need((taken <= np.abs(own) * given.radius).all(), "a correction leaves its room")
     missed = (r[given.left] + sizes(M[given.left]) @ radius) * MORE
     found = Reached(given, radius, missed)
     for k, (row, witness) in enumerate(zip(given.left.tolist(), given.witness, strict=True)):
@@ -147,14 +147,14 @@ def reach(system: System, given: Proposal, slack: Array | None = None) -> Reache
     return found
 
 
-def pairs(M: Sparse, given: Proposal) -> tuple[Array, Sparse]:
-    """The sizes of the pairs' own entries, as they are (raised, they would give room that is not there), and those of
-    the other entries of their rows."""
-    G = M[given.rows].tocoo()
-    at, j = G.coords
-    own, most = j == given.columns[at], np.zeros(len(given.rows))
-    most[at[own]] = np.abs(G.data[own])
-    return most, sizes(sp.csr_array((G.data[~own], (at[~own], j[~own])), shape=G.shape))
+def pairs(M: Sparse, rows: Array, columns: Array) -> tuple[Array, Sparse]:
+    """The entries of pairs, 0 where there are none, and their rows without them."""
+    G, entries = M[rows], np.zeros(len(rows))
+    at = np.repeat(np.arange(len(rows)), np.diff(G.indptr))
+    own = G.indices == columns[at]
+    entries[at[own]] = G.data[own]
+    G.data[own] = 0.0
+    return entries, G
 
 
 def residual(M: Sparse, c: Array, high: Array, low: Array) -> Pair:
@@ -188,7 +188,7 @@ def core_radius(M: Sparse, r: Array, given: Proposal) -> Array:
     C, D, W = M[given.core], given.scale, given.weight
     paired = np.zeros(M.shape[1])
     paired[given.columns] = 1.0
-    need(not (abs(C) @ paired).any(), "a pair's column in the core")
+    need(not paired[C.indices].any(), "a pair's column in the core")
     for x in (D, W):
         need((np.frexp(x)[0][x != 0.0] == 0.5).all() and below(x), "scales that are no powers of two")
     need((D > 0.0).all(), "a core without scales")
