@@ -47,7 +47,7 @@ ALLOWED = 1e-6  # of the largest entry: a radius for which there is slack from t
 ROUNDED = 4 * EPS  # of the sum of magnitudes of an equation: what it misses by rounding
 SWEEPS = 20  # in which a radius and the slack at it settle
 STIFF = tuple(16.0**-k for k in range(1, 9))  # shifts that are tried, of rows of length 1, where residuals are not tiny
-REGULAR = (1e-16, 1e-13, 1e-10)  # what is added to the equations' diagonal, of rows of length 1
+REGULAR = (1e-20, 1e-16, 1e-13, 1e-10)  # what is added to the equations' diagonal, of rows of length 1
 SIMPLE = 1e-3  # the least multiple of a row that is looked for where another is a sum of such
 DENSE = 0.15  # of all entries of a factor: where more of them are not 0, it is no sparse one
 PEELINGS = 40  # rounds in which pairs are found
@@ -229,7 +229,7 @@ def proposal(system: System, y: Array, zero: Array) -> Proposal:
     left = np.setdiff1d(rest, core)
     witness = tuple(_combination(system, row, core, (scale, weight), solve, ~zero) for row in left.tolist())
     low, C, (own, others) = np.zeros(N), M[core], pairs(M, rows, columns)
-    for _ in range(2):
+    for _ in range(1 if solve is None else 2):  # once is enough where rows follow from each other
         r = residual(M, -system.c, -y, -low)
         r, more = r.high + r.low, np.zeros(N)
         if solve is not None:

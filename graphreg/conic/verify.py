@@ -161,10 +161,10 @@ def residual(M: Sparse, c: Array, high: Array, low: Array) -> Pair:
     """M (high + low) - c by exact products, and sums with two exact layers."""
     place, j, data = np.repeat(np.arange(M.shape[0]), np.diff(M.indptr)), M.indices, M.data
     p, e, off = product(data, high[j])
-    lower = data * low[j]
-    parts = [(place, Pair(p, e, off)), (place, Pair(lower, np.zeros(1), EPS * np.abs(lower) + DUST * (low[j] != 0.0)))]
-    parts.append((np.arange(len(c)), Pair(-c, np.zeros(1), np.zeros(len(c)))))
-    return sums(parts, len(c))
+    rest = np.append(data * low[j], -c)
+    missed = np.append(EPS * np.abs(data * low[j]) + DUST * (low[j] != 0.0), 0.0 * c)
+    rows = np.append(place, np.arange(len(c)))
+    return sums([(place, Pair(p, e, off)), (rows, Pair(rest, np.zeros(1), missed))], len(c))
 
 
 def sizes(M: Sparse) -> Sparse:
