@@ -30,7 +30,21 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..certificate import DUST, EPS, MORE, Pair, RefusedError, below, down, in_range, need, product, sums, upwards
+from ..certificate import (
+    DUST,
+    EPS,
+    MORE,
+    Pair,
+    RefusedError,
+    below,
+    down,
+    in_range,
+    magnitudes,
+    need,
+    product,
+    sums,
+    upwards,
+)
 from ..terms import Array
 from .programme import Block, Programme, Sparse, System
 
@@ -129,12 +143,12 @@ def reach(system: System, given: Proposal, slack: Array | None = None) -> Reache
     need(((given.columns >= 0) & (given.columns < N)).all(), "a column that is none")
     need((slack >= 0.0).all(), "rows that differ by less than nothing")
     need((given.radius >= LEAST).all() and not given.weight[given.columns].any(), "a pair of no room")
-    r = upwards(residual(M, system.c, given.high, given.low).size() + slack, 1)
+    r = (residual(M, system.c, given.high, given.low).size() + slack) * MORE  # which pays for the core's radius too
     radius = core_radius(M, r, given) if len(given.core) else np.zeros(N)
     radius[given.columns] = given.radius
     own, others = pairs(M, given.rows, given.columns)
-    taken = (r[given.rows] + sizes(others) @ radius) * MORE + DUST
-    need((taken <= np.abs(own) * given.radius).all(), "a correction leaves its room")
+    taken = (r[given.rows] + sizes(others) @ radius) * MORE
+    need((taken < np.abs(own) * given.radius).all(), "a correction leaves its room")
     missed = (r[given.left] + sizes(M[given.left]) @ radius) * MORE
     found = Reached(given, radius, missed)
     for k, (row, witness) in enumerate(zip(given.left.tolist(), given.witness, strict=True)):
@@ -161,17 +175,14 @@ def residual(M: Sparse, c: Array, high: Array, low: Array) -> Pair:
     """M (high + low) - c by exact products, and sums with two exact layers."""
     place, j, data = np.repeat(np.arange(M.shape[0]), np.diff(M.indptr)), M.indices, M.data
     p, e, off = product(data, high[j])
-    rest = np.append(data * low[j], -c)
+    rest, rows = np.append(data * low[j], -c), np.append(place, np.arange(len(c)))
     missed = np.append(EPS * np.abs(data * low[j]) + DUST * (low[j] != 0.0), 0.0 * c)
-    rows = np.append(place, np.arange(len(c)))
-    return sums([(place, Pair(p, e, off)), (rows, Pair(rest, np.zeros(1), missed))], len(c))
+    return sums([(place, Pair(p, e, off)), (rows, Pair(rest, 0.0 * rest, missed))], len(c))
 
 
 def sizes(M: Sparse) -> Sparse:
     """Not less than |M|, and so large that no product with a radius underflows."""
-    M = abs(M)
-    M.data = np.where(M.data > 0.0, np.maximum(M.data, 1e-100), 0.0)
-    return M
+    return sp.csr_array((magnitudes(M.data, 1e-100), M.indices, M.indptr), shape=M.shape)
 
 
 def _times(x: Array, y: Array) -> Array:
@@ -186,12 +197,11 @@ def longest(M: Sparse) -> int:
 def core_radius(M: Sparse, r: Array, given: Proposal) -> Array:
     """rho at the columns without a pair, by the core's least singular value."""
     C, D, W = M[given.core], given.scale, given.weight
-    paired = np.zeros(M.shape[1])
-    paired[given.columns] = 1.0
+    paired = np.zeros(M.shape[1], bool)
+    paired[given.columns] = True
     need(not paired[C.indices].any(), "a pair's column in the core")
     for x in (D, W):
         need((np.frexp(x)[0][x != 0.0] == 0.5).all() and below(x), "scales that are no powers of two")
-    need((D > 0.0).all(), "a core without scales")
     B = scaled(C, D, W)
     need(in_range(B.data), "a core that is badly scaled")  # no product underflows
     if given.factor is None:
@@ -199,7 +209,7 @@ def core_radius(M: Sparse, r: Array, given: Proposal) -> Array:
     f = floor(*squared(B), given.factor)
     need(f > 0.0, "a core that may be singular")
     most = float(_times(D, r[given.core]).max())
-    return _times(W, np.array(most * np.sqrt(len(D) / f) * MORE))  # a sum of squares is at most their number's worth
+    return _times(W, np.array(most * np.sqrt(len(D) / f)))  # a sum of squares is at most their number's worth
 
 
 def scaled(M: Sparse, D: Array, W: Array) -> Sparse:
@@ -219,7 +229,7 @@ def curvature(P: Sparse, factor: Factor | None) -> float:
     d = P.diagonal()
     if P.nnz == np.count_nonzero(d):
         return float(d.min(initial=0.0))
-    if factor is None or abs(P - P.T).max() > 0.0:
+    if factor is None or (P != P.T).nnz:
         raise RefusedError("a matrix that is not symmetric, or without a factor")
     found = floor(P, np.zeros(len(d)), factor)
     return 0.0 if found >= 0.0 or (len(d) <= EXACTLY and semidefinite(P)) else found
@@ -250,8 +260,7 @@ def floor(S: Sparse, off: Array, factor: Factor) -> float:
     n, L, shift = len(off), factor.L, factor.shift
     need(L.shape[0] == n, "no factor")
     rest = S - L @ L.T - shift * sp.eye_array(n)
-    error = abs(rest).sum(axis=1) * (1.0 + (n + 8) * EPS) + roundings(S, factor) + off
-    worst = float(error.max()) * MORE + n * DUST
+    worst = float((abs(rest) @ np.ones(n) + roundings(S, factor) + off).max()) * MORE + n * DUST
     return shift - worst if np.isfinite(worst) else -np.inf
 
 
