@@ -41,9 +41,11 @@ class Canonical:
     inverse: Any
 
     def last(self) -> tuple[Any, list[Any]]:
-        """The objective of which CVXPY makes numbers, and its variables in the order of the columns."""
+        """The objective of which CVXPY makes numbers, and the variables of the first columns, among them its own."""
+        from cvxpy import Problem
+
         with _without_values(self.problem):
-            problem = self.problem
+            problem: Any = Problem(self.problem.objective)  # what CVXPY adds for it comes first
             for reduction in self.chain.reductions:
                 if type(reduction).__name__ == "ConeMatrixStuffing":
                     break
@@ -142,11 +144,11 @@ def compiled(problem: Any, solver: str) -> Compiled:
         raise SolverError(f"{solver} does not take this problem: {error}") from error
 
 
-def canonical(problem: Any) -> Canonical:
-    """The conic programme of a problem."""
+def canonical(problem: Any, ours: Compiled | None = None) -> Canonical:
+    """The conic programme of a problem, which may be `compiled` for Clarabel."""
     from cvxpy import Maximize
 
-    data, chain, inverse = compiled(problem, OURS)
+    data, chain, inverse = ours or compiled(problem, OURS)
     A, b, q = sp.csr_array(data["A"]), np.asarray(data["b"], float), np.asarray(data["c"], float)
     n = len(q)
     P = sp.csr_array((n, n)) if data.get("P") is None else sp.csr_array(sp.triu(data["P"]))
