@@ -284,6 +284,21 @@ def test_active_constraints_of_isotonic_regression():
     assert (table["margin"] > 0.0).all()
 
 
+@pytest.mark.parametrize("penalty", [gr.L1(), gr.L2(), gr.LInf()], ids=["L1", "L2", "LInf"])
+def test_margins_of_edges_are_those_of_an_optimal_flow(penalty):
+    """The flow of the first edge is -0.7 at the optimum, (0.7, 0.7, 4, 6), and the capacities are 1."""
+    data = gr.NodeData.from_arrays(None, [0.0, 0.4, 5.5, 5.5], list("abcd"))
+    problem = gr.Problem(gr.MeanLoss(data) + gr.TotalVariation(nx.path_graph(list("abcd")), penalty))
+    margins = list[float]()
+    for method in (gr.InteriorPoint(), gr.PrimalDual(), gr.ADMM(), gr.Exact()):
+        for gap in (1e-2, 1e-3, 1e-4, 1e-6, 1e-9):
+            table = problem.solve(method, gap=gap).held().table
+            margins += table["margin"][table["state"] == "held"][:1].tolist()
+    assert max(margins) <= 0.3
+    assert max(margins) > 0.299
+    assert len(margins) >= 10
+
+
 def test_bounds_against_which_rows_are_pushed():
     data = gr.NodeData.from_arrays(None, np.array([[3.0, 0.2], [-3.0, 1.0]]), ["a", "b"])
     solution = gr.Problem(gr.MeanLoss(data) + gr.Box(-1.0, 2.0)(w)).solve(gr.Exact(), gap=1e-10)

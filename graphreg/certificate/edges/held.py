@@ -26,9 +26,9 @@ from ...terms.penalties import (
 from ..convexity import node_convexity
 from ..record import OWN_TERMS, Certificate
 from .dual_region import rounding
-from .fusion import Separated, fused_parts, separate
+from .fusion import Separated, rooms, separate
 from .holding import held, interval
-from .near import nearness, radius, spread_of, upper_gap
+from .near import U, nearness, radius, spread_of, upper_gap
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -151,11 +151,12 @@ def _advice(parts: Separated, claims: list[_Claim], tries: int) -> str:
 
 def _fused(certificate: Certificate, parts: Separated) -> list[tuple[Array, Array]]:
     """What `held` gives, of edges alone: along spanning trees, which takes less time."""
-    masks = fused_parts(certificate, parts, [np.zeros(edge.count, dtype=bool) for edge in certificate.form.edges])
-    each = [
-        mask | is_equality(e.penalty, len(c)) for e, c, mask in zip(parts.form.edges, parts.columns, masks, strict=True)
-    ]
-    return [(np.where(mask, 0.0, np.nan), np.full(len(mask), np.nan)) for mask in each]
+    open_ = [np.zeros(edge.count, dtype=bool) for edge in certificate.form.edges]
+    found = list[tuple[Array, Array]]()
+    for edge, known in zip(parts.form.edges, rooms(certificate, parts, open_), strict=True):
+        room = np.full_like(known, np.inf) if is_equality(edge.penalty, parts.form.width(edge)) else known
+        found.append((np.where(np.isnan(room), np.nan, 0.0), room))
+    return found
 
 
 def _is_interval(edge: EdgeBlock) -> bool:
@@ -202,8 +203,9 @@ def _claims(certificate: Certificate, parts: Separated, found: list[tuple[Array,
         bound, margin = np.abs(value) * (1.0 + 1e-12) + reach, room
         if has_kink(edge.penalty, z.shape[1]):
             near = nearness(edge, flows[place], spread[place], gap)
-            at[np.isnan(at) & (near.value == 0.0)] = 0.0
-            margin = np.where(np.isnan(room) & (at == 0.0), edge.weight * (1.0 - near.load), room)
+            optimal = np.isnan(at) & (near.value == 0.0)  # the flow of this answer, as its gap is 0
+            at[optimal] = 0.0
+            margin = np.where(optimal, edge.weight * (1.0 - near.load) * (1.0 - 4 * U), room)
             bound = np.minimum(bound, near.length)
         ends = _ends(edge, z.shape[1])
         away = np.min([np.abs(value - end) for end in ends], axis=0) if ends else np.zeros(len(value))
