@@ -48,6 +48,8 @@ def off(stored: Canonical, objective: Any, order: list[Any]) -> Off:
     A, P, i, j = p.A.tocoo(), p.P.tocoo(), np.arange(len(p.b)), np.arange(n)
     rows = [(A.row, A.col, -A.data), (i, np.full(len(i), n), p.b)]
     both = _differences(_rows(own.constraints, own.var_id_to_col), len(i), n, rows)
+    both.data[np.repeat(np.isposinf(stored.data["b"]), np.diff(both.indptr))] = 0.0  # of what always holds
+    both.eliminate_zeros()
     tilt = _differences(line, 1, n, [(0 * j, j, p.q), (i[:0], i[:0], p.b[:0])], stored.offset)
     bent = _differences(curved, n, n, [(P.row, P.col, P.data)])
     last = tilt.toarray()[0]
