@@ -232,7 +232,7 @@ def solve(stored: Canonical, solver: str, theirs: Compiled, options: Mapping[str
     try:
         raw = _unless_panic(lambda: chain.solve_via_data(problem, data, solver_opts=dict(options)))
     except Exception as error:
-        raise SolverError(f"{solver} broke down: {cause(error)}") from error
+        raise SolverError(f"{solver} stopped with {cause(error)}") from error
     if raw is None:
         return NOTHING
     try:
@@ -248,7 +248,7 @@ def solve(stored: Canonical, solver: str, theirs: Compiled, options: Mapping[str
 
 
 def _unless_panic(work: Callable[[], Any]) -> Any:
-    """What a solver gives; None where it is written in Rust and gives up, which is no ``Exception``."""
+    """What a solver gives; None where one that is written in Rust has given up, which is no ``Exception``."""
     try:
         return work()
     except BaseException as error:

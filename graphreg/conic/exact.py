@@ -46,10 +46,9 @@ def off(stored: Canonical, objective: Any, order: list[Any]) -> Off:
     starts = np.cumsum([0, *(v.size for v in order)]).tolist()
     line, curved = _objective(objective, {v.id: at for v, at in zip(order, starts, strict=False)}, n)
     A, P, i, j = p.A.tocoo(), p.P.tocoo(), np.arange(len(p.b)), np.arange(n)
-    rows = [(A.row, A.col, -A.data), (i, np.full(len(i), n), p.b)]
-    both = _differences(_rows(own.constraints, own.var_id_to_col), len(i), n, rows)
-    both.data[np.repeat(np.isposinf(stored.data["b"]), np.diff(both.indptr))] = 0.0  # of what always holds
-    both.eliminate_zeros()
+    m, told = _rows(own.constraints, own.var_id_to_col), ~np.isposinf(stored.data["b"])  # the others always hold
+    m = Map(m.shape, *(x[told[m.row]] for x in (m.row, m.column, m.value, m.error)))
+    both = _differences(m, len(i), n, [(A.row, A.col, -A.data), (i, np.full(len(i), n), p.b * told)])
     tilt = _differences(line, 1, n, [(0 * j, j, p.q), (i[:0], i[:0], p.b[:0])], stored.offset)
     bent = _differences(curved, n, n, [(P.row, P.col, P.data)])
     last = tilt.toarray()[0]

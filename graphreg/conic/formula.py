@@ -180,7 +180,8 @@ def said(stored: Canonical, known: Known) -> Said:
     changed = [words(e) for e in own if type(e) in stored_so and not (exactly_stored(e) and _kept(e, kept, stored))]
     if changed:
         return Said(lower, upper, np.inf, f"{FORMULA} but for {_named(changed)}, as CVXPY stores it", found)
-    most, by_cones = _value(stored, found) if found is not None else (np.inf, [])
+    with np.errstate(invalid="ignore"):  # of infinite numbers nothing is known
+        most, by_cones = _value(stored, found) if found is not None else (np.inf, [])
     more = f"; at the point CVXPY's cones stand for {_named(by_cones)}"
     return Said(lower, upper, most, FORMULA + (more if by_cones else ""), found)
 
