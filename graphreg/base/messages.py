@@ -28,6 +28,7 @@ ATOMS: dict[str, Any] = {  # what CVXPY's atoms are called in print, and what us
     rf"\breshape\({NESTED}, \(1,\), F\)": r"\1",
     r"\bPnorm(Approx)?\(": "norm(",
     r"\b(Hstack|Vstack|Power|Sum)(Approx)?\(": lambda found: f"{found[1].lower()}(",
+    r"\bGeoMean(Approx)?\(": "geo_mean(",
     r", None, False\)": ")",
     r"quad_over_lin\(([^,()]*|[^,()]*\([^()]*\)[^,()]*), 1\.0\)": r"sum_squares(\1)",
     r"\+ -": "- ",

@@ -20,7 +20,7 @@ ONE = -1  # the column of what is constant
 UNIT = Pair(np.ones(1), np.zeros(1), np.zeros(1))  # the point of no variables
 SELECTIONS = (  # atoms that put entries of their arguments at other places
     "Promote index special_index reshape transpose Hstack Vstack Concatenate diag_mat diag_vec upper_tri broadcast_to "
-    "psd_wrap nsd_wrap symmetric_wrap nonneg_wrap nonpos_wrap vec squeeze Stack"
+    "psd_wrap nsd_wrap symmetric_wrap nonneg_wrap nonpos_wrap vec squeeze Stack conj real"
 )
 
 
@@ -130,7 +130,7 @@ def follow(e: Any, leaf: Callable[[Any], Map | None], point: Pair | None = None)
     known, name = leaf(e), type(e).__name__
     if known is not None:
         return known
-    if name in ("Constant", "Parameter"):
+    if name in ("Constant", "Parameter", "CallbackParam"):
         return constant(e.value)
     if name in SELECTIONS.split():
         return _selected(e, [follow(arg, leaf, point) for arg in e.args])
@@ -237,6 +237,19 @@ def _product(e: Any, first: Map, second: Map) -> Map:
     return other.joined(i + p * (at % k), i + p * (at // k), factor, e.shape)
 
 
+def _kron(e: Any, first: Map, second: Map) -> Map:
+    """A product of entries, each of which stands at many places."""
+    i, j = np.ones(first.shape, int), np.ones(second.shape, int)
+    places = np.kron(_numbers(first.shape), j), np.kron(i, _numbers(second.shape))
+    return _times(e, *(m.taken(at.ravel(order="F"), e.shape) for m, at in zip((first, second), places, strict=True)))
+
+
+def _convolution(e: Any, first: Map, second: Map) -> Map:
+    factor, other = _factors(e, first, second)
+    j = np.arange(int(np.prod(other.shape)))
+    return other.joined(j + 0 * factor.row[:, None], j + factor.row[:, None], factor, e.shape)
+
+
 def _quotient(e: Any, first: Map, second: Map) -> Map:
     if (second.column != ONE).any():
         raise NotFollowedError(words(e))
@@ -263,5 +276,7 @@ RULES: dict[str, Callable[..., Map]] = {
     "Trace": _trace,
     "multiply": _times,
     "MulExpression": _product,
+    "kron": _kron,
+    **dict.fromkeys(("convolve", "conv"), _convolution),
     "DivExpression": _quotient,
 }

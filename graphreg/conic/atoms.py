@@ -154,7 +154,7 @@ def _relative(x: Interval, y: Interval) -> Interval:
 
 
 def _norm(x: Interval, p: Fraction, axis: Any) -> Interval:
-    return _power(_sum(_power(_abs(x), p), axis), 1 / p)
+    return _power(_sum(_power(x if p < 1 else _abs(x), p), axis), 1 / p)
 
 
 def _form(x: Interval, P: Any) -> Interval:
@@ -170,7 +170,7 @@ def _form(x: Interval, P: Any) -> Interval:
 def _mean(e: Any, x: Interval) -> Interval:
     """The geometric mean with weights p, which CVXPY divides by their sum."""
     p = np.asarray(e.p, float)
-    if e.axis is not None or p.size != x[0].size:
+    if e.axis is not None or p.size != x[0].size or (x[0] < 0.0).any():
         raise ValueError
     logs = _log((x[0].ravel(order="F"), x[1].ravel(order="F")))
     return _exp(_scaled(_sum(_times(logs, _is(p))), 1 / sum(map(Fraction, p.tolist()), Fraction(0))))
@@ -211,16 +211,18 @@ BY_CONES = "cumsum lambda_max lambda_sum_largest log_det MatrixFrac normNuc sigm
 
 def exactly_stored(e: Any) -> bool:
     """True where CVXPY's cones say exactly what an atom does: its exponent may be rounded to one that cones know, and
-    without a sign of x where the numerator is a power of two; of `QuadForm` see `graphreg.conic.formula`."""
+    x has no sign there just where the numerator is a power of two; of `QuadForm` see `graphreg.conic.formula`."""
     name = type(e).__name__
     if name == "PowerApprox":
         p = Fraction(e.p_used)
-        return p == _exponent(e) and (p <= 1 or p % 2 == 0 or p.numerator & (p.numerator - 1) != 0)
+        return p == _exponent(e) and (p <= 1 or (p % 2 == 0) == (p.numerator & (p.numerator - 1) == 0))
     if name == "PnormApprox":
         return Fraction(e.p) == Fraction(e.original_p)
     if name == "GeoMeanApprox":
         p = list(map(Fraction, np.asarray(e.p, float).tolist()))
-        return [w * sum(p) for w in e.w] == p
+        return [w * sum(p) for w in e.w] == p and len(p) > 1  # of one entry the sign is free
+    if name in ("sum_largest", "lambda_sum_largest"):  # of more than there are the cones say that it is -inf
+        return e.k <= (e.args[0].size if name == "sum_largest" else e.args[0].shape[0])
     return name in BY_CONES.split() or (name in ATOMS and name not in ("Power", "Pnorm", "GeoMean"))
 
 

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..base.breakdown import cause, panic
 from ..base.messages import of_cvxpy
 from ..compiling import not_convex
 from ..errors import ConvexityError, ModelError, SolverError
 from ..terms import Array
-from .programme import Block, Programme
+from .programme import Block, Programme, Sparse
 
 OURS = "CLARABEL"
 SOLVERS = (OURS, "SCS", "OSQP", "HIGHS")
@@ -100,7 +101,7 @@ class Canonical:
                 place = i * v.shape[0] - i * (i + 1) // 2 + j
             elif own.size != v.size:
                 continue
-            out[v.id] = first[own.id] + place
+            out[v.id] = first.get(own.id, 0) + place  # what has no entries has no columns
         return out
 
 
@@ -112,8 +113,10 @@ def check(problem: Any) -> None:
         ours = type(problem).__module__.startswith(f"{__name__.partition('.')[0]}.")
         hint = "; a Problem of graphreg has its own: problem.certify(w)" if ours and hasattr(problem, "certify") else ""
         raise ModelError(f"certify takes a problem of CVXPY, not {type(problem).__name__}{hint}")
-    if problem.is_mixed_integer():
-        names = ", ".join(v.name() for v in problem.variables() if v.attributes["integer"] or v.attributes["boolean"])
+    whole = [v.name() for v in problem.variables() if v.attributes["integer"] or v.attributes["boolean"]]
+    whole += [f"`{each}`" for each in problem.constraints if type(each).__name__ == "FiniteSet"]
+    if whole:
+        names = ", ".join(whole)
         raise ModelError(f"{names} must be integers: bounds by duality are of convex problems; relax it to get a bound")
     if not problem.is_dcp():
         kind = "; it follows DGP or DQCP, which are not supported" if problem.is_dgp() or problem.is_dqcp() else ""
@@ -123,6 +126,8 @@ def check(problem: Any) -> None:
         raise ConvexityError(
             f"the problem does not follow CVXPY's rules of convexity (problem.is_dcp() is False){kind}: {said}"
         )
+    if not problem.variables():
+        raise ModelError("the problem has no variables, so that there is nothing to bound: its objective is a number")
     lacking = [p.name() for p in problem.parameters() if p.value is None]
     if lacking:
         raise ModelError(f"parameters without a value: {', '.join(lacking)}; set .value of each")
@@ -142,6 +147,8 @@ def compiled(problem: Any, solver: str) -> Compiled:
             return problem.get_problem_data(solver, solver_opts={})
     except (theirs.SolverError, theirs.DCPError) as error:
         raise SolverError(f"{solver} does not take this problem: {error}") from error
+    except (NotImplementedError, ValueError) as error:
+        raise SolverError(f"CVXPY cannot bring this problem into the form of {solver}: {cause(error)}") from error
 
 
 def canonical(problem: Any, ours: Compiled | None = None) -> Canonical:
@@ -150,7 +157,8 @@ def canonical(problem: Any, ours: Compiled | None = None) -> Canonical:
 
     data, chain, inverse = ours or compiled(problem, OURS)
     A, b, q = sp.csr_array(data["A"]), np.asarray(data["b"], float), np.asarray(data["c"], float)
-    n = len(q)
+    n, blocks = len(q), _blocks(data["dims"])
+    A, b = _without_infinite(A, b, blocks)
     P = sp.csr_array((n, n)) if data.get("P") is None else sp.csr_array(sp.triu(data["P"]))
     P = sp.csr_array(P + sp.triu(P, 1).T)
     for M in (A, P):
@@ -158,7 +166,19 @@ def canonical(problem: Any, ours: Compiled | None = None) -> Canonical:
         M.eliminate_zeros()
     sign = -1.0 if isinstance(problem.objective, Maximize) else 1.0
     offset = float(inverse[-1]["offset"])
-    return Canonical(problem, Programme(P, q, A, b, _blocks(data["dims"])), offset, sign, data, chain, inverse)
+    if not all(np.isfinite(x).all() for x in (P.data, q, A.data, b, offset)):
+        raise ModelError("the problem has numbers that are NaN, or infinite where that is no bound")
+    return Canonical(problem, Programme(P, q, A, b, blocks), offset, sign, data, chain, inverse)
+
+
+def _without_infinite(A: Sparse, b: Array, blocks: tuple[Block, ...]) -> tuple[Sparse, Array]:
+    """With 0 <= 1 in place of rows of lines that say less than infinity."""
+    always = np.isposinf(b)
+    always &= np.isin(
+        np.arange(len(b)), [i for x in blocks if x.kind == "nonneg" for i in range(*x.place.indices(len(b)))]
+    )
+    A.data[np.repeat(always, np.diff(A.indptr))] = 0.0
+    return A, np.where(always, 1.0, b)
 
 
 @contextmanager
@@ -212,17 +232,32 @@ def solve(stored: Canonical, solver: str, theirs: Compiled, options: Mapping[str
     from cvxpy.settings import SOLUTION_PRESENT
 
     problem, (data, chain, inverse) = stored.problem, theirs
-    raw = chain.solve_via_data(problem, data, solver_opts=dict(options))
+    try:
+        raw = _unless_panic(lambda: chain.solve_via_data(problem, data, solver_opts=dict(options)))
+    except Exception as error:
+        raise SolverError(f"{solver} stopped with {cause(error)}") from error
+    if raw is None:
+        return NOTHING
     try:
         problem.unpack_results(raw, chain, inverse)
         status = str(problem.status)
-    except Failed:
+    except (Failed, ValueError):  # of matrices that are not symmetric some atoms have no value
         status = "solver_error"
     x, z = _raw(solver, raw, data["dims"])
     fits = x.shape == stored.programme.q.shape and z.shape == stored.programme.b.shape
     if status not in SOLUTION_PRESENT or not fits or not _same(stored, data):
         return NOTHING
     return Answer(x, z, by=f"the answer of {solver}")
+
+
+def _unless_panic(work: Callable[[], Any]) -> Any:
+    """What a solver gives; None where one that is written in Rust has given up, which is no ``Exception``."""
+    try:
+        return work()
+    except BaseException as error:
+        if not panic(error):
+            raise
+        return None
 
 
 def _same(stored: Canonical, data: Mapping[str, Any]) -> bool:
@@ -274,7 +309,10 @@ def helped(p: Programme, feasible: bool = False, tolerance: float | None = None)
     }
     cones = [cone for b in p.blocks for cone in make[b.kind](b.place.stop - b.place.start, b.size)]
     P, q = (p.P * 0.0, p.q * 0.0) if feasible else (p.P, p.q)
-    found = clarabel.DefaultSolver(sp.csc_matrix(sp.triu(P)), q, sp.csc_matrix(p.A), p.b, cones, settings).solve()
+    upper, A = sp.csc_matrix(sp.triu(P)), sp.csc_matrix(p.A)
+    found = _unless_panic(lambda: clarabel.DefaultSolver(upper, q, A, p.b, cones, settings).solve())
+    if found is None:
+        return NOTHING
     x, z = np.array(found.x), np.array(found.z)
     if not (np.isfinite(x).all() and np.isfinite(z).all()):
         return NOTHING

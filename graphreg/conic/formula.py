@@ -43,6 +43,7 @@ class Said(NamedTuple):
 
 
 FORMULA = "of your formula"
+SAME = 1e-12  # of coefficients: what they differ by rounding
 # What CVXPY does to it, none of which computes numbers that are not followed.
 REDUCTIONS = (
     "FlipObjective EvalParams Dcp2Cone CvxAttr2Constr ExactCone2Cone EliminateZeroSized ConeMatrixStuffing CLARABEL"
@@ -176,17 +177,33 @@ def said(stored: Canonical, known: Known) -> Said:
     own = [e for part in (stored.problem.objective, *stored.problem.constraints) for e in _atoms(part)]
     kept = {id(e.original_expression) for e in _atoms(objective) if type(e).__name__ == "SymbolicQuadForm"}
     stored_so = [*CANON_METHODS, PartialProblem]
-    changed = [words(e) for e in own if type(e) in stored_so and not (exactly_stored(e) and _kept(e, kept))]
+    changed = [words(e) for e in own if type(e) in stored_so and not (exactly_stored(e) and _kept(e, kept, stored))]
     if changed:
         return Said(lower, upper, np.inf, f"{FORMULA} but for {_named(changed)}, as CVXPY stores it", found)
-    most, by_cones = _value(stored, found) if found is not None else (np.inf, [])
+    with np.errstate(invalid="ignore"):  # of infinite numbers nothing is known
+        most, by_cones = _value(stored, found) if found is not None else (np.inf, [])
     more = f"; at the point CVXPY's cones stand for {_named(by_cones)}"
     return Said(lower, upper, most, FORMULA + (more if by_cones else ""), found)
 
 
-def _kept(e: Any, kept: set[int]) -> bool:
-    """False where a quadratic form was stored by a factor of its matrix, which is rounded."""
+def _kept(e: Any, kept: set[int], stored: Canonical) -> bool:
+    """False where a quadratic form was stored by a factor of its matrix, which is rounded, and of a determinant where
+    its matrix is not symmetric, of which the cones take the symmetric part."""
+    if type(e).__name__ == "log_det":
+        return _symmetric(e.args[0], stored)
     return type(e).__name__ != "QuadForm" or id(e) in kept
+
+
+def _symmetric(e: Any, stored: Canonical) -> bool:
+    """True where a matrix is symmetric, or misses that by rounding."""
+    n, p = e.shape[0], stored.programme
+    try:
+        m = follow(e, variables(stored.columns()))
+    except NotFollowedError:
+        return bool(e.is_symmetric())
+    M = sp.csr_array((m.value, (m.row, m.column % (len(p.q) + 1))), shape=(n * n, len(p.q) + 1))
+    T = M[np.arange(n * n).reshape(n, n).T.ravel()]
+    return bool((abs(M - T) - SAME * (abs(M) + abs(T))).max() <= 0.0)
 
 
 def _named(some: list[str]) -> str:

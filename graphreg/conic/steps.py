@@ -57,6 +57,8 @@ def near(system: System, start: Array, least: float = 1.0, slack: Slack | None =
     """What is proved near a point: as it is, on coordinate faces of the cones, and further inside them; by how much is
     relative to its largest entry, or ``least``. With ``slack`` it holds of all systems whose rows differ by at most so
     much at sizes of y, see `graphreg.conic.formula`."""
+    if not np.isfinite(start).all():
+        return
     y = projected(start, system.blocks)
     e = inward(system.blocks, len(y))
     inner = e != 0.0

@@ -13,6 +13,7 @@ import pytest
 import graphreg as gr
 from graphreg.conic import canonical
 from graphreg.conic.canonical import Answer
+from graphreg.conic.proving import proved
 from graphreg.datasets import random_problem
 from graphreg.errors import ConvexityError, ModelError, SolverError
 from graphreg.verify import check
@@ -120,6 +121,69 @@ def test_refusals_say_why():
         gr.certify(cp.Problem(cp.Minimize(cp.norm(x)), [x >= 1]), solver="OSQP")
     with pytest.raises(ModelError, match="more than three dimensions"):
         gr.certify(cp.Problem(cp.Maximize(x[0]), [cp.PowConeND(cp.Variable(3), x[0], [0.2, 0.3, 0.5])]))
+
+
+def test_problems_without_numbers_to_bound_are_refused():
+    x = cp.Variable(2, name="x")
+    with pytest.raises(ModelError, match="no variables"):
+        gr.certify(cp.Problem(cp.Minimize(3)))
+    with pytest.raises(ModelError, match=r"`FiniteSet\(.*must be integers"):
+        gr.certify(cp.Problem(cp.Minimize(x[0]), [cp.FiniteSet(x[0], [1, 2])]))
+    for objective, constraints in (
+        (cp.sum(np.nan * x), [x >= 1]),
+        (cp.sum(x) + np.inf, [x >= 1]),
+        (cp.sum(x), [x >= np.inf]),
+        (cp.sum(x), [x == np.inf]),
+    ):
+        with pytest.raises(ModelError, match="NaN, or infinite"):
+            gr.certify(cp.Problem(cp.Minimize(objective), constraints))
+
+
+@pytest.mark.filterwarnings("ignore:Forming a nonconvex expression")
+def test_breakdowns_of_cvxpy_and_of_solvers_are_told(monkeypatch):
+    x = cp.Variable(2, name="x")
+    with pytest.raises(SolverError, match="SCS stopped with ValueError: m must be"):
+        gr.certify(cp.Problem(cp.Minimize(cp.sum_squares(x) - x[0])), solver="SCS")
+    bent = cp.quad_form(x, np.diag([1.0, -1.0]), assume_PSD=True)
+    with pytest.raises(SolverError, match="CVXPY cannot bring this problem into the form of CLARABEL: ValueError"):
+        gr.certify(cp.Problem(cp.Minimize(cp.sum(x)), [bent <= 1]))
+    mixed = cp.quad_form(cp.cumsum(x)[[0, 0]], np.eye(2))
+    with pytest.raises(SolverError, match=r"CVXPY cannot bring .*: NotImplementedError"):
+        gr.certify(cp.Problem(cp.Minimize(mixed)))
+    M = cp.Variable((2, 2), name="M")
+    tilted = cp.Problem(cp.Maximize(cp.log_det(M)), [M - np.array([[1.0, 5.0], [-5.0, 1.0]]) == 0])
+    assert gr.certify(tilted).status == "certified"  # CVXPY has no value of it
+
+    class PanicException(BaseException):
+        """As solvers that are written in Rust raise it."""
+
+    def given_up(*_):
+        raise PanicException
+
+    monkeypatch.setattr("clarabel.DefaultSolver", given_up)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x - 1)), [cp.norm(x) <= 1])
+    found = gr.certify(problem)
+    assert (found.status, found.message) == ("refused", "no solver has an answer")
+    settled(problem, solver="SCS", eps_abs=1e-9, eps_rel=1e-9)
+
+
+def test_bounds_that_are_infinite_and_variables_without_entries():
+    x, none = cp.Variable(3, name="x"), cp.Variable(0, name="none")
+    top = [x <= np.array([1.0, np.inf, np.inf]), x >= -np.inf, cp.norm(x) <= np.inf]
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x - 3) + cp.norm1(none)), top)
+    found = settled(problem)
+    assert found.scope.startswith("of your formula")
+    assert found.lower <= 4 <= found.upper
+    assert settled(cp.Problem(cp.Minimize(cp.sum(x)), [x >= [0, 1, 2], x <= np.inf])).scope == "of your formula"
+
+
+def test_answers_that_overflow_prove_nothing():
+    S = cp.Variable((2, 2), PSD=True)
+    stored = canonical.canonical(cp.Problem(cp.Minimize(1e10 * cp.trace(S)), [1e10 * S[0, 1] >= 1]))
+    p = stored.programme
+    huge = Answer(np.full(len(p.q), 1e300), np.full(len(p.b), 1e300))
+    with np.errstate(over="ignore", invalid="ignore"):
+        assert proved(p, huge, 1e-6, helped=False).status == ""
 
 
 def test_what_has_no_value_is_named():

@@ -44,7 +44,12 @@ def rational(e, point):
     args = [rational(arg, point) for arg in e.args]
     if type(e).__name__ == "Promote":  # CVXPY multiplies by ones, which are floats
         return np.broadcast_to(args[0], e.shape)
-    exactly = {"cumsum": lambda x: np.cumsum(x, axis=e.axis), "Trace": lambda x: np.sum(np.diag(x))}  # not in floats
+    exactly = {  # not in floats
+        "cumsum": lambda x: np.cumsum(x, axis=e.axis),
+        "Trace": lambda x: np.sum(np.diag(x)),
+        "kron": np.kron,
+        "convolve": lambda x, y: np.convolve(np.atleast_1d(x), y),
+    }
     out = exactly.get(type(e).__name__, lambda *x: e.numeric(list(x)))(*args)
     found = np.empty(e.shape, object)
     found[...] = np.reshape(out, e.shape)
@@ -67,6 +72,8 @@ AFFINE = {
     "squares": cp.trace(C @ X.T) * np.ones((2, 2)) + cp.diag(Y)[:2, :2] + 0.9 * cp.diag(X[:, :3])[0],
     "sparse": sp.csr_array(A) @ X @ sp.csc_array(B),
     "constants": (cp.Constant(A) * 0.3 + cp.Constant(A) / 3) @ X,
+    "kron": cp.kron(A, X[:2, :2]) + cp.kron(X[:2, :2], A),
+    "convolved": cp.convolve(A[0], Y) + cp.convolve(0.5, cp.hstack([Y, Z, Z])) + cp.conj(cp.hstack([Z, Z, Y])),
     "picked": cp.upper_tri(X[:, :3]) + X[[0, 1, 2], [1, 2, 3]] + cp.sum(C @ C.T @ X),
 }
 
@@ -224,12 +231,18 @@ def test_what_is_out_of_a_domain_has_no_value():
     floats, _ = drawn()
     floats[Z.id] = np.array(-0.5)
     at = box(floats, 0.0)
-    for e in (cp.log(Z), cp.sqrt(Z), cp.entr(Z), cp.inv_pos(Z), cp.power(Z, 3), cp.quad_over_lin(Y, Z)):
+    own = (cp.log(Z), cp.sqrt(Z), cp.entr(Z), cp.inv_pos(Z), cp.power(Z, 3), cp.quad_over_lin(Y, Z))
+    both = cp.hstack([Z, 1.0])
+    for e in (*own, cp.pnorm(both, 0.5), cp.harmonic_mean(both), cp.geo_mean(both)):
         try:
             low, high = follow(e, leaf, at).at(at)
         except NotFollowedError:
             continue
         assert not (np.isfinite(low) and np.isfinite(high)), str(e)
+    floats[Z.id] = np.array(1e-3)
+    at = box(floats, 1e-2)  # partly out of it
+    with pytest.raises(NotFollowedError):
+        follow(cp.geo_mean(both), leaf, at)
 
 
 # ---- bounds ----------------------------------------------------------------------------------------------------------
@@ -360,6 +373,36 @@ def test_what_is_not_followed_is_named():
     assert "Complex2Real is not followed" in gr.certify(cp.Problem(cp.Minimize(cp.norm(y - 1j)))).scope
 
 
+def test_what_cones_say_is_not_taken_for_the_formula_where_it_differs():
+    """Cones of x^6 ask for x >= 0, those of the sum of more entries than there are have no lower bound, those of one
+    entry's mean allow it to be negative, and those of a determinant take the symmetric part."""
+    x, y, M = cp.Variable(name="x"), cp.Variable(2, name="y"), cp.Variable((2, 2), name="M")
+    S, turned = cp.Variable((2, 2), symmetric=True), np.array([[1.0, 5.0], [-5.0, 1.0]])
+    differs = {
+        "power(x, 6)": (cp.power(x, 6), [x >= -2, x <= 2]),
+        "sum_largest(y, 3)": (cp.sum_largest(y, 3), [y >= 1]),
+        "lambda_sum_largest(M, 3)": (cp.lambda_sum_largest(M, 3), [M - np.eye(2) == 0]),
+        "geo_mean(y, (1": (-cp.geo_mean(y, [1, 0]), [y <= -1]),
+        "log_det(M)": (-cp.log_det(M), [M - turned == 0]),
+    }
+    for name, (objective, constraints) in differs.items():
+        assert f"but for `{name}" in gr.certify(cp.Problem(cp.Minimize(objective), constraints)).scope, name
+    B, weights = R.normal(size=(4, 2)), cp.Variable(4, nonneg=True)
+    same = (
+        (cp.power(x, 4) + cp.power(x, 3), [x >= 1]),
+        (cp.sum_largest(y, 2), [y >= 1]),
+        (cp.lambda_sum_largest(S, 2), [S >> np.eye(2)]),
+        (-cp.geo_mean(y), [y <= 1]),
+        (-cp.log_det(S + np.eye(2)), [cp.trace(S) <= 1]),
+        (-cp.log_det(B.T @ cp.diag(weights) @ B), [cp.sum(weights) <= 1]),
+        (-cp.log_det(B @ S @ B.T + np.eye(4)), [cp.trace(S) <= 1]),
+    )
+    for objective, constraints in same:
+        found = gr.certify(cp.Problem(cp.Minimize(objective), constraints))
+        assert found.status == "certified"
+        assert found.scope.partition(";")[0] == "of your formula", str(objective)
+
+
 def test_the_value_at_the_point_is_that_of_the_users_expression():
     """Variables that CVXPY replaces by others: of symmetric matrices, of one sign."""
     S, v = cp.Variable((3, 3), PSD=True, name="S"), cp.Variable(3, nonneg=True, name="v")
@@ -378,14 +421,15 @@ def test_the_value_at_the_point_is_that_of_the_users_expression():
     assert abs(value - objective.value) <= 1e-12
 
 
+@pytest.mark.filterwarnings("ignore:The problem includes expressions that don't support CPP")
 def test_parts_of_cvxpy_that_are_not_followed_are_no_obstacle():
     x, y = cp.Variable(2, name="x"), cp.Variable(2, name="y")
     inner = cp.Problem(cp.Minimize(cp.sum_squares(x - y) + cp.norm1(x)), [x >= 0.3])
     part = partial_optimize(inner, [x], [y])
-    smoothed = cp.norm1(cp.convolve([0.1, 0.2, 0.3], y))
+    T = cp.Variable((2, 2, 2), name="T")
     cases = {
         "but for `PartialProblem(": cp.Problem(cp.Minimize(part + cp.sum(y)), [y >= -1]),
-        "`convolve([0.1 0.2 0.3], y)` is not followed": cp.Problem(cp.Minimize(smoothed)),
+        "`T @ broadcast_to(": cp.Problem(cp.Minimize(cp.sum(T @ np.ones((2, 2)))), [T >= 1]),
         "stand for `sum_largest(y, 1.5": cp.Problem(cp.Minimize(cp.sum_largest(y, 1.5)), [y >= [1, 2]]),
     }
     for scope, problem in cases.items():
