@@ -46,10 +46,10 @@ def off(stored: Canonical, objective: Any, order: list[Any]) -> Off:
     starts = np.cumsum([0, *(v.size for v in order)]).tolist()
     line, curved = _objective(objective, {v.id: at for v, at in zip(order, starts, strict=False)}, n)
     m, A, P = len(p.b), p.A.tocoo(), p.P.tocoo()
-    given, told = _rows(own.constraints, own.var_id_to_col), ~np.isposinf(stored.data["b"])  # the others always hold
-    given = Map(given.shape, *(x[told[given.row]] for x in (given.row, given.column, given.value, given.error)))
+    given, finite = _rows(own.constraints, own.var_id_to_col), ~np.isposinf(stored.data["b"])  # the others always hold
+    given = Map(given.shape, *(x[finite[given.row]] for x in (given.row, given.column, given.value, given.error)))
     rows = stacked([given, line])  # the objective's is the last one
-    right = np.arange(m + 1), np.full(m + 1, n), np.append(p.b * told, stored.offset)
+    right = np.arange(m + 1), np.full(m + 1, n), np.append(p.b * finite, stored.offset)
     both = _differences(rows, (m + 1, n + 1), (A.row, A.col, -A.data), right, (np.full(n, m), np.arange(n), p.q))
     bent = _differences(curved, (n, n), (P.row, P.col, P.data))
     last = both[m:].toarray()[0]
