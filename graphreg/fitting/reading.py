@@ -285,14 +285,10 @@ def _alike(column: Any) -> list[str]:
 
 def stray(column: Any) -> str:
     """The cells that keep a column of text from being numbers, where most are; empty where they are not."""
-    import pandas as pd
-
-    values: Any = pd.to_numeric(column, errors="coerce")
-    wrong = column[values.isna()]
-    cells = listed([repr(cell) for cell in wrong.unique()], 4)
-    return (
-        f"numbers but for {cells}: correct these, or leave their rows out" if len(wrong) < NUMERIC * len(column) else ""
-    )
+    wrong = _as_numbers(column)[1]
+    cells = listed([repr(cell) for cell in column.iloc[wrong].unique()], 4)
+    said = f"numbers but for {cells}: correct these, or leave their rows out"
+    return said * (len(wrong) < NUMERIC * len(column))
 
 
 def _as_numbers(column: Any) -> tuple[Any, Array]:
