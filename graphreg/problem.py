@@ -339,6 +339,30 @@ class Problem(checks.ChecksNames, ShownFormula):
             judged = judge(form, point.w, point.flows if own is None else own, prices, gap, allowing(memory, seconds))
             return judged if own is None else with_given_flows(judged, form, own, given)
 
+    def hash(self) -> str:
+        """The hash by which proofs name this problem: of its numbers, labels, columns and terms.
+
+        Returns
+        -------
+        str
+            64 hexadecimal digits (SHA-256), as in ``Proved.hash``: ``graphreg verify proof.json --model HASH`` accepts
+            proofs of this problem only. The order of nodes and edges is free, the last bit of every number matters;
+            strengths are those of this moment. Proofs by `graphreg.certify` are of a problem of CVXPY, and name that.
+
+        Raises
+        ------
+        ProofError
+            Where a term cannot be stated in a proof; it is named.
+
+        Examples
+        --------
+        >>> problem.solve().prove(folder / "proof.json").hash == problem.hash()
+        True
+        """
+        from .certificate.proof import model_hash
+
+        return model_hash(self.form)
+
     # ---- the exact route ---------------------------------------------------------------------------------------
     def compile(self, form: str = "primal") -> Compiled:
         """The problem in CVXPY, primal or dual, stacked and sparse, with the numbers that were given: what

@@ -64,6 +64,7 @@ def check_ticks(axis):
     shown = [tick.label1.get_text() for tick in ticks_in_view(axis) if tick.label1.get_text()]
     assert len(shown) >= 2, f"a logarithmic axis from {axis.get_view_interval()} has the ticks {shown}"
     assert len(shown) <= 10, shown
+    assert len(set(shown)) == len(shown), shown
     assert not [text for text in shown if not READABLE.fullmatch(text)], shown
     assert not [tick for tick in axis.get_minor_ticks() if tick.label1.get_text()]
 

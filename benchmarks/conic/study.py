@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import resource
 import signal
-import time
 import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -76,15 +76,15 @@ def examine(case: Case, name: str) -> Row:
         warnings.simplefilter("ignore")
         try:
             with at_most(SECONDS):
-                began = time.process_time()
+                began = spent()
                 case.problem.solve(solver, **options(solver, tolerance))
-                row.solving = time.process_time() - began
+                row.solving = spent() - began
                 value: Any = case.problem.value
                 row.own_status = case.problem.status
                 row.own = None if value is None or not isfinite(value) else float(value)
         except Exception as error:  # noqa: BLE001  (solvers raise what they like)
             row.own_status = f"{type(error).__name__}: {error}"[:200]
-        began = time.process_time()
+        began = spent()
         try:
             with at_most(SECONDS):
                 found = gr.certify(case.problem, solver=solver, **options(solver, tolerance))
@@ -96,7 +96,7 @@ def examine(case: Case, name: str) -> Row:
             row.status, row.message, row.gap, row.scope = found.status, found.message, found.relative_gap, found.scope
             row.lower, row.upper = found.lower, found.upper
             row.wrong = contradiction(case, found)
-        row.certifying = time.process_time() - began
+        row.certifying = spent() - began
     return row
 
 
@@ -130,6 +130,12 @@ def proved(rows: list[dict[str, Any]]) -> dict[str, tuple[float, float]]:
 
 def as_dict(row: Row) -> dict[str, Any]:
     return {**asdict(row), "settled": row.settled}
+
+
+def spent() -> float:
+    """Seconds of the processor so far; while a timer runs, `time.process_time` counts ticks of 4 ms on some systems."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
 
 
 @contextmanager

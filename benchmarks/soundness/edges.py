@@ -22,7 +22,10 @@ import numpy as np
 
 import graphreg as gr
 from benchmarks.wild import WildProblem
+from graphreg.certificate.edges.fusion import separate
 from graphreg.errors import GraphregError, InternalError, ProofError
+from graphreg.form import Form
+from graphreg.terms.penalties import AbstractSmoothPenalty
 from graphreg.verify import Proof, check, number
 
 from .exact import ExactEdge, ExactProblem, exact, penalty
@@ -83,6 +86,7 @@ def _examine(row: Row) -> None:
                 MAKE[row.method](), gap=gap, seconds=SECONDS, progress=False, on_failure="return"
             )
             table = solution.clusters(prove=True).edges
+            held = solution.held().table if solution.certificate.valid else None
             proof = _proof(solution) if row.seed % 3 == 0 else None
         except Exception as error:  # noqa: BLE001
             if not isinstance(error, GraphregError) or isinstance(error, InternalError):
@@ -101,6 +105,9 @@ def _examine(row: Row) -> None:
         ends = [drawn.plain.nodes.index(claim[end]) for end in ("tail", "head")]
         z = [a - b for a, b in zip(w[ends[0]], w[ends[1]], strict=True)]
         row.false += [f"{claim['tail']!r} - {claim['head']!r} is said to be {what}" for what in lies(claim, z, names)]
+    if held is not None:
+        counts.update(f"{state} of rows" for state in held["state"])
+        row.false += false_of_rows(held, form, problem, w, [drawn.plain.nodes.index(x) for x in form.labels])
     if proof is not None:
         counts.update(f"{claim['says']} by proof" for claim in proof[1] if claim["says"] != "bounds")
         row.false += false_of_proof(*proof, problem, w, [drawn.plain.nodes.index(x) for x in form.labels])
@@ -137,6 +144,32 @@ def false_of_proof(
         far = claim["says"] == "near" and size is not None and size[0] > _ours(number(claim["distance"]))
         if far or (claim["says"] == "fused" and any(z)) or (claim["says"] == "split" and not any(z)):
             out.append(f"proof: {names} are {claim}, and at an optimum they are {[approximately(v) for v in z]} apart")
+    return out
+
+
+def false_of_rows(table: Any, form: Form, problem: ExactProblem, w: Any, order: list[int]) -> list[str]:
+    """What of `Solution.held` is contradicted at an optimum, of edges between nodes; on a forest by the flows there,
+    too, which lie inside the capacities by the margin at least."""
+    found, begin, out = balanced_on_forest(problem, w), 0, list[str]()
+    flows = (
+        {} if found is None else dict(zip((frozenset((e.tail, e.head)) for e in problem.edges), found[1], strict=True))
+    )
+    for edge in separate(form).form.edges:
+        if isinstance(edge.penalty, AbstractSmoothPenalty):
+            continue
+        claims = table.iloc[begin : begin + edge.count].to_dict("records")
+        begin += edge.count
+        columns = range(form.d) if edge.features is None else edge.features.tolist()
+        for e, claim in enumerate(claims if (edge.head >= 0).all() else []):
+            pair = frozenset((tail := order[edge.tail[e]], head := order[edge.head[e]]))
+            z = [w[tail][j] - w[head][j] for j in columns]
+            margin = rational(float(claim["margin"])) if np.isfinite(claim["margin"]) else ZERO
+            left = claim["state"] == "held" and len(columns) == 1 and pair in flows
+            room = rational(float(edge.weight[e])) - abs(flows[pair][columns[0]]) if left else margin
+            wrong = any(z) if claim["state"] == "held" else claim["state"] == "not held" and dot(z, z) < margin * margin
+            far = np.isfinite(claim["bound"]) and dot(z, z) > rational(float(claim["bound"])) ** 2
+            if wrong or far or room < margin:
+                out.append(f"{claim} is said of a row, which is {[approximately(v) for v in z]} at an optimum")
     return out
 
 

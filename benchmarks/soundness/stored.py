@@ -129,10 +129,16 @@ def _root(edge: PlainEdge, penalty: Any) -> list[tuple[float, Array]]:
 
 
 def _rows(edge: PlainEdge, penalty: Any) -> Array:
-    """R of ``||Rz||_1`` as the library states it."""
+    """R of ``||Rz||_1`` as the library states it: its rows in any order, each with either sign."""
     R, _ = penalty.composed()
-    _same(f"the root of {edge.kind}", R[np.lexsort(R.T)], edge.parameter[np.lexsort(edge.parameter.T)], LAST_BITS)
+    _same(f"the root of {edge.kind}", _sorted(R), _sorted(edge.parameter), LAST_BITS)
     return R
+
+
+def _sorted(R: Array) -> Array:
+    first = R[np.arange(len(R)), (R != 0.0).argmax(axis=1)]
+    R = R * np.where(first < 0.0, -1.0, 1.0)[:, None]
+    return R[np.lexsort(R.T)]
 
 
 ROOTED = {"Quadratic": _root, "AnalysisL1": _rows}

@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from inspect import Parameter, signature
 from typing import Any, ClassVar
@@ -288,6 +288,15 @@ def _numbers(message: Any) -> int:
 
 
 # ---- which of them was given -----------------------------------------------------------------------------------------
+def doubt_of(algorithm: AbstractAlgorithm) -> str:
+    """What is odd about points that are there already, behind their number: that they are one array; else empty."""
+    given = algorithm.points if isinstance(algorithm, Iterates) and isinstance(algorithm.points, Sequence) else ()
+    points = [each[0] if isinstance(each, tuple) and each else each for each in given]
+    where = {(each.ctypes.data, each.strides) if isinstance(each, np.ndarray) else id(each) for each in points}
+    said = ", all of them one and the same array; copies tell rounds apart that were written in place: "
+    return f"{said}points.append(w.copy())" if len(points) > 1 and len(where) == 1 else ""
+
+
 def algorithm_of(given: Any) -> AbstractAlgorithm:
     """The algorithm that was given, by what it is; anything else is refused."""
     if isinstance(given, AbstractAlgorithm):

@@ -23,7 +23,7 @@ from ..judging import given_point
 from ..problem import Problem
 from ..saving import of_problem
 from ..terms import Array
-from .algorithms import AbstractAlgorithm, Stream
+from .algorithms import AbstractAlgorithm, Stream, doubt_of
 from .instances import frozen_problem
 
 NUMBERS = 20_000_000  # in all points that are kept
@@ -189,11 +189,12 @@ class CourseRunner:
         while course.total < rounds and not course.ended:
             given = next(self._stream.points, self)
             if given is self:
-                course.ended, course.why = "ended", f"it yielded {course.total} points and no more"
+                course.ended = "ended"
+                course.why = f"it yielded {course.total} points and no more{doubt_of(self.algorithm)}"
                 break
             w = self._read(given)
             finite = bool(np.isfinite(w).all())
-            if not finite or self._largest(w) > FAR * self._size():
+            if not finite or self._largest(w) > FAR * max([1.0, *map(self._largest, course.points[:20])]):
                 where = self.problem.form.labels[int(np.argmin(np.isfinite(w).all(axis=1)))]
                 what = "NaN" if np.isnan(w).any() else "infinite"
                 what = (
@@ -209,9 +210,6 @@ class CourseRunner:
 
     def _largest(self, w: Array) -> float:
         return float(np.abs(w / self.course.unit).max(initial=0.0))
-
-    def _size(self) -> float:
-        return max(1.0, *map(self._largest, self.course.points[:20])) if self.course.points else 1.0
 
     def _read(self, given: Any) -> Array:
         """The parameters of the user's nodes; a copy, as algorithms may go on writing into what they have yielded."""

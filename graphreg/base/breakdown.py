@@ -43,8 +43,8 @@ def foreign(error: BaseException) -> bool:
 
 def alone(error: BaseException) -> bool:
     """True where an exception was raised by this library and those that it calls, and not through the user's code."""
-    after = _roots(error)
-    return bool(after) and all(root == OWN or root in LIBRARIES or _standard(root) for root in after)
+    after, standard = _roots(error), sys.stdlib_module_names - {"__main__"}
+    return bool(after) and all(root == OWN or root in LIBRARIES or root in standard for root in after)
 
 
 def broken(error: Exception, *functions: Callable[..., Any] | None) -> bool:
@@ -64,10 +64,6 @@ def _roots(error: BaseException) -> list[str]:
     """The packages on the way from where this library was called to where an exception was raised."""
     roots = [frame.f_globals.get("__name__", "").partition(".")[0] for frame, _ in walk_tb(error.__traceback__)]
     return roots[roots.index(OWN) :] if OWN in roots else []
-
-
-def _standard(root: str) -> bool:
-    return root in sys.stdlib_module_names and root != "__main__"
 
 
 def cause(error: BaseException) -> str:

@@ -22,6 +22,20 @@ SHOWN = 12  # names that a message lists
 LONGEST = 300  # characters of a value
 PRODUCT = "is a product of unknowns, which is not convex; give one as a number, or write gr.Quadratic(Q)(rows)"
 
+NESTED = r"((?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*?)"  # brackets within up to three pairs of them
+ATOMS: dict[str, Any] = {  # what CVXPY's atoms are called in print, and what users call them
+    r"Promote\((-?[\w.+-]+), \([\d, ]*\)\)": r"\1",
+    rf"\breshape\({NESTED}, \(1,\), F\)": r"\1",
+    r"\bPnorm(Approx)?\(": "norm(",
+    r"\b(Hstack|Vstack|Power|Sum)(Approx)?\(": lambda found: f"{found[1].lower()}(",
+    r"\bGeoMean(Approx)?\(": "geo_mean(",
+    r", None, False\)": ")",
+    r"quad_over_lin\(([^,()]*|[^,()]*\([^()]*\)[^,()]*), 1\.0\)": r"sum_squares(\1)",
+    r"\+ -": "- ",
+    r"([-+*/@] )\(([\w.]+(?:\[[\w:, ]*\])?)\)": r"\1\2",
+    r"(\d)\.0\b(?!\d)": r"\1",
+}
+
 
 def users_line() -> int:
     """The ``stacklevel=`` of a warning that whoever calls this gives: the nearest line that is not of this library."""
@@ -53,6 +67,14 @@ def shown(value: object) -> str:
     """A value as a message shows it: what is long is cut."""
     text = repr(value)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+def of_cvxpy(expression: object) -> str:
+    """An expression or a constraint of CVXPY, as a user would write it."""
+    said = str(expression)
+    for written, users in ATOMS.items():
+        said = re.sub(written, users, said)
+    return said
 
 
 def look_alike(label: Hashable, labels: Iterable[Hashable]) -> str:

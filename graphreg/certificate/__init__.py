@@ -28,6 +28,8 @@ from .kernel.arithmetic import Pair as Pair
 from .kernel.arithmetic import RefusedError as RefusedError
 from .kernel.arithmetic import below as below
 from .kernel.arithmetic import down as down
+from .kernel.arithmetic import in_range as in_range
+from .kernel.arithmetic import magnitudes as magnitudes
 from .kernel.arithmetic import need as need
 from .kernel.arithmetic import product as product
 from .kernel.arithmetic import sums as sums

@@ -242,6 +242,7 @@ class Certificate(Shown):
         }
         if np.isfinite(self.distance):
             known["distance"] = f"at most {self.distance:.3g} from the optimal parameters, over all nodes"
+            known["distance"] += self.form.space.unit
         yield facts(known | ({"note": self.note} if self.note else {}))
         yield details("the optimality conditions in numbers", inside(self.kkt()))
 

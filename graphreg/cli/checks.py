@@ -73,9 +73,7 @@ def prove(read: Any, file: Path, claims: tuple[str, ...], force: bool, quiet: bo
 @with_model
 def hash_(read: Any) -> None:
     """Print the hash by which proofs name the problem in a model file."""
-    from ..certificate.proof import model_hash
-
-    exits.say(model_hash(read.problem.form))
+    exits.say(read.problem.hash())
 
 
 # ---- laws

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from .program import FILE, SECONDS, choice, gap_option, main
 @choice(
     "--rule", "paired", "min", "1se", help="The best unless the strongest is as good; the best; or the one-SE rule."
 )
+@click.option("--prove", is_flag=True, help="Look for proofs of what is fused and what is split.")
 @gap_option
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the folds.")
 @click.option("--seconds", type=SECONDS, help="A budget of time for all of it.")
@@ -55,7 +57,8 @@ def fit(
 
     from . import folder, results
 
-    code, unseen, (rows, predictions) = asked.pop("code"), asked.pop("unseen"), asked.pop("predict") or (None, None)
+    code, unseen, prove, predict = (asked.pop(name) for name in ("code", "unseen", "prove", "predict"))
+    rows, predictions = predict or (None, None)
     folder.check_new(intervals, to.force, "--intervals")
     folder.check_new(predictions, to.force, "--predict")
     if rows is not None and not rows.is_file():
@@ -64,6 +67,7 @@ def fit(
     with said_as_options():
         found = gr.fit(table, edges, features=names, gap=gap or 1e-6, progress=to.progress, **asked)
     with exits.finishing():
+        found, clusters = replace(found, prove=prove), found.solution.clusters(prove)
         document: dict[str, Any] = {
             "strength": found.strength,
             "loss": found.loss,
@@ -72,18 +76,15 @@ def fit(
             "status": found.solution.status,
             "certificate": results.bounds(found.solution),
             "coefficients": found.table().to_dict("index"),
-            "clusters": results.clusters(found.solution),
+            "clusters": results.clusters(clusters),
         }
         if rows is not None and predictions is not None:
             written = _predicted(found, rows, unseen)
             folder.write_all(predictions.parent, {predictions.name: escaping.table(written)})
-        more = [] if intervals is None else _intervals(found, intervals)
-        for table_of in more:
-            document["intervals"] = table_of.reset_index().to_dict("records")
+        more = [] if intervals is None else _intervals(found, intervals, document)
         text = found.code() if code else "\n\n".join([typed(str(found)), *map(str, more)])
         coefficients = found.table().reset_index()
-        labels = found.solution.clusters().labels
-        cluster = [labels[node] for node in coefficients["node"]]
+        cluster = [clusters.labels[node] for node in coefficients["node"]]
         coefficients.insert(len(coefficients.columns), "cluster", cluster, allow_duplicates=True)
         to.deliver((found, *more), coefficients, document, found.plot, text)
     unwritten = intervals is not None and not more
@@ -102,8 +103,11 @@ def _predicted(found: Any, rows: Path, unseen: str) -> Any:
     return with_predictions(given, predicted, found.solution.status)
 
 
-def _intervals(found: Any, file: Path) -> list[Any]:
-    """The intervals of each node alone, written to a file; which nodes have none, and why, is said."""
+def _intervals(found: Any, file: Path, document: dict[str, Any]) -> list[Any]:
+    """The intervals of each node alone, written to a file, and into the document; which coefficients have none, and
+    why, is written, and which nodes is said."""
+    import pandas as pd
+
     import graphreg as gr
 
     from . import folder
@@ -115,8 +119,11 @@ def _intervals(found: Any, file: Path) -> list[Any]:
         return []
     for why in regions.left_out.values():
         exits.say(f"no intervals: {why}", err=True)
-    table = regions.table()
-    folder.write_all(file.parent, {file.name: escaping.table(table.reset_index())})
+    table, none = regions.table(), regions.reasons.items()
+    rows = table.reset_index().to_dict("records")
+    rows += [{"node": node, "coefficient": name, "reason": why} for (node, name), why in none]
+    folder.write_all(file.parent, {file.name: escaping.table(pd.DataFrame(rows))})
+    document["intervals"] = rows
     return [table]
 
 
@@ -125,7 +132,9 @@ def typed(said: str) -> str:
     said = re.sub(r'\b(missing|repeated|ids|loss|unseen)="(\w+)"', r"--\1 \2", said)
     said = re.sub(r" \(pd\.to_datetime.*?\) or days .*?\.dt\.days,", " or days, in the file,", said)
     said = re.sub(r", e\.g\. frame\[.*?\)\.astype\(float\)", " in the file", said)
-    return said.replace("features=[...]", "--features A,B,...").replace("edge_weight=", "--edge-weight")
+    said = re.sub(r"\bgap=([\d.e-]+)", r"--gap \1", said).replace("clusters(prove=True)", "--prove")
+    said = said.replace("smaller gap=", "smaller --gap").replace("edge_weight=", "--edge-weight")
+    return said.replace("features=[...]", "--features A,B,...")
 
 
 @contextmanager

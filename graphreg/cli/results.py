@@ -15,6 +15,7 @@ import pandas as pd
 import graphreg as gr
 
 from ..base.escaping import printed, visible
+from ..certificate import Clusters
 from ..comparing import distinct
 from ..model_file import ModelFile
 from ..terms import name_of
@@ -170,14 +171,13 @@ def bounds(solution: gr.Solution) -> dict[str, Any]:
     }
 
 
-def clusters(solution: gr.Solution) -> dict[str, Any]:
+def clusters(found: Clusters) -> dict[str, Any]:
     """The entries that are read off the clusters."""
-    found = solution.clusters()
     return {
         "count": found.count,
         "proved_count": list(found.count_range),
         "certain": found.certain,
-        "edges": {state: int(number) for state, number in found.edges["state"].value_counts().items()},
+        "edges": {state: number for state, number in found.counts.items() if number},
         "labels": {_name(label): number for label, number in found.labels.items()},
     }
 
@@ -190,7 +190,7 @@ def _point(solution: gr.Solution) -> dict[str, Any]:
     }
     if solution.form.unlike_edges:
         return found
-    return found | {"clusters": clusters(solution)}
+    return found | {"clusters": clusters(solution.clusters())}
 
 
 def plain(value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +23,9 @@ from ..certificate import Certificate, common, feasible, relative
 from ..errors import GraphregError, MethodError, SolverError
 from ..form import Form
 from ..judging import Judgement, given_point
-from ..methods import METHOD, AbstractIteration, AbstractMethod, Auto, Exact, listed
-from ..problem import Problem, problem_of
-from ..running import Observation, Observed, Record, Solution, Trace, seen_at
+from ..methods import AbstractIteration, AbstractMethod, Auto, Exact, listed
+from ..problem import ARGUMENTS, Problem, problem_of
+from ..running import AbstractEngine, Observation, Observed, Record, Solution, Trace, seen_at
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,6 +63,8 @@ class Comparison(Shown):
         What ``score=`` measures: accuracy, deviance, mse or loss of a frame, or the name of a function; "" without.
     always_there : tuple of str
         Methods that ran with all nodes there, as they could not be told of the ``availability=`` asked for.
+    in_one_place : tuple of str
+        Methods and algorithms that ran on whole arrays, as the ``engine=`` asked for cannot carry them out.
 
     Examples
     --------
@@ -80,6 +82,7 @@ class Comparison(Shown):
     left_out: tuple[str, ...] = field(default=())
     measure: str = ""
     always_there: tuple[str, ...] | None = None
+    in_one_place: tuple[str, ...] = ()
 
     @property
     def solutions(self) -> dict[str, Solution]:
@@ -216,19 +219,16 @@ class Comparison(Shown):
         lines = [
             f"{visible(name)}: {e.status}. {e.message}" for name, e in self.entries.items() if e.status != "certified"
         ]
-        uncounted = [visible(name) for name in self.solutions if self.sent.get(name, ()) is None]
-        if uncounted:
-            lines.append(f"nobody counts the messages of {', '.join(uncounted)}")
-        if self.not_run:
-            lines.append(f"interrupted before these began: {', '.join(map(visible, self.not_run))}")
-        if self.left_out:
-            lines.append(
-                f"left out, as it is seldom certified and uses up its seconds: {', '.join(self.left_out)}; name it "
-                "among the methods to run it"
-            )
-        if self.always_there:
-            names = ", ".join(map(visible, self.always_there))
-            lines.append(f"could not be told who is away, and ran with all nodes there: {names}")
+        remarks = {
+            "nobody counts the messages of {}": [name for name in self.solutions if self.sent.get(name, ()) is None],
+            "interrupted before these began: {}": self.not_run,
+            "left out, as it is seldom certified and uses up its seconds: {}; name it among the methods to run it": (
+                self.left_out
+            ),
+            "could not be told who is away, and ran with all nodes there: {}": self.always_there,
+            "not carried out by the engine, and ran in one place: {}": self.in_one_place,
+        }
+        lines += [said.format(", ".join(map(visible, names))) for said, names in remarks.items() if names]
         return [*lines, f"reference: {self.reference}"]
 
     def __str__(self) -> str:
@@ -257,6 +257,7 @@ def compare(  # noqa: PLR0913
     progress: bool | None = None,
     score: Any = None,
     availability: Any = None,
+    engine: AbstractEngine | None = None,
 ) -> Comparison:
     """Run methods on a problem, algorithms of your own among them, and set them side by side.
 
@@ -299,6 +300,9 @@ def compare(  # noqa: PLR0913
     availability : number, mapping, sampler or Availability, optional
         Who is there in a round, the same for every method that has the option ``availability`` and was not given one:
         as the draws follow from the seed, a node that is away in a round of one method is away in that round of all.
+    engine : AbstractEngine, optional
+        Where methods that have rounds run, as in `Problem.solve`: ``gr.Actors(faults=gr.Faults(drop=0.1))`` loses
+        messages of each. Those that it cannot carry out run on whole arrays, and ``in_one_place`` names them.
 
     Returns
     -------
@@ -319,13 +323,14 @@ def compare(  # noqa: PLR0913
     checks.nonnegative(gap, "gap")
     (checks.count | None)(rounds, "rounds")
     checks.seconds(seconds, "seconds")
+    ARGUMENTS["engine"](engine, "engine")
     apply = [m for m in listed() if not (isinstance(m, Auto) or m.lacks(problem.form))]  # which is one of the others
     left_out = tuple(m.label for m in apply if m.seldom_certified) if methods is None else ()
     chosen = _named([m for m in apply if not m.seldom_certified] if methods is None else methods)
     _check_some_apply(problem, chosen)
     drawn = secrets.randbits(32) if seed is None else checks.seed(seed, "seed")
     measure, look = ("", None) if score is None else _measure_of(score, problem.form)
-    allowed = Allowed(gap, rounds, seconds, drawn, look)
+    allowed = Allowed(gap, rounds, seconds, drawn, look, engine)
     chosen, always_there = (chosen, None) if availability is None else _with_availability(chosen, availability)
     exact = next((name for name, method in chosen.items() if isinstance(method, Exact)), None)
     with allowing(memory):
@@ -333,7 +338,8 @@ def compare(  # noqa: PLR0913
     entries = {name: found[name] for name in chosen if name in found}
     reference, bound = _reference(exact, found, allowed.reached)
     not_run = tuple(name for name in chosen if name not in found)
-    return Comparison(entries, reference, bound, drawn, not_run, sent, left_out, measure, always_there)
+    elsewhere = tuple(name for name, each in chosen.items() if engine is not None and not _on_engines(each))
+    return Comparison(entries, reference, bound, drawn, not_run, sent, left_out, measure, always_there, elsewhere)
 
 
 def _runs(
@@ -379,22 +385,12 @@ def _named(methods: Any) -> dict[str, AbstractMethod | AbstractAlgorithm]:
     given: Any = methods.items() if isinstance(methods, Mapping) else [(None, method) for method in methods]
     out: dict[str, AbstractMethod | AbstractAlgorithm] = {}
     for name, each in given:
-        method = _method(each)
+        method = each if isinstance(each, AbstractMethod) else algorithm_of(each)
         if name is not None and not (isinstance(name, str) and name):
             raise MethodError(f"the names of methods are text, got {name!r}")
         own = method.label if isinstance(method, AbstractMethod) else method.name
         out[distinct(own if name is None else name, out)] = method
     return out
-
-
-def _method(given: Any) -> AbstractMethod | AbstractAlgorithm:
-    """A method as it is; else the algorithm that it is, if it is one."""
-    if isinstance(given, AbstractMethod):
-        return given
-    function = callable(given) and not isinstance(given, type)
-    if function or (isinstance(given, Iterable) and not isinstance(given, (str, bytes, type))):
-        return algorithm_of(given)
-    return METHOD(given, "each of methods", MethodError)
 
 
 def distinct(name: str, taken: Mapping[str, Any]) -> str:
@@ -430,13 +426,13 @@ def _of_rows(frame: Any, name: str, at: Observation) -> float:
 
 def _with_availability(chosen: Mapping[str, Any], availability: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The methods, told who is there, and the names of those that cannot be told."""
-    able: dict[str, Any] = {name: m for name, m in chosen.items() if is_dataclass(m) and _takes_availability(m)}
+    able: dict[str, Any] = {name: m for name, m in chosen.items() if is_dataclass(m) and hasattr(m, "availability")}
     informed = {name: replace(m, availability=availability) for name, m in able.items() if m.availability is None}
     return {**chosen, **informed}, tuple(name for name in chosen if name not in able)
 
 
-def _takes_availability(method: Any) -> bool:
-    return "availability" in {each.name for each in fields(method)}
+def _on_engines(method: AbstractMethod | AbstractAlgorithm) -> bool:
+    return isinstance(method, AbstractMethod) and "engine" not in method.refuses()
 
 
 def _away(solution: Solution) -> float:
@@ -484,6 +480,7 @@ class Allowed:
     seconds: float
     seed: int
     look: Look | None = None  # at a round, for its score
+    engine: AbstractEngine | None = None
 
     @property
     def reached(self) -> float:
@@ -512,6 +509,7 @@ def of_method(problem: Problem, method: AbstractMethod, allowed: Allowed) -> Sol
         return NoRun("refused", "; ".join(missing))
     rounds = None if "rounds" in method.refuses() else allowed.rounds
     budget: dict[str, Any] = {"gap": allowed.gap, "rounds": rounds, "seconds": allowed.seconds, "seed": allowed.seed}
+    budget["engine"] = allowed.engine if _on_engines(method) else None
     observe = None if "observe" in method.refuses() else allowed.observe
     try:
         found = problem.solve(method, progress=False, on_failure="return", observe=observe, **budget)

@@ -26,6 +26,7 @@ from ..form import DualPoint, EdgeBlock, Form, SampleBlock
 from ..terms import Array, Parameter, Strength, batches
 from ..terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 from ..terms.penalties import AbstractConstraint, split
+from .emptiness import names_apart
 from .rules import broken_rule
 from .solvers import SENT, SolverOutcome, breakdown_of, solved_apart, solver_name
 from .units import PLAIN, Parameters, Units, units
@@ -162,13 +163,13 @@ def primal(form: Form, units: Units = PLAIN, reduced: bool = True) -> ConicProbl
     ]
     links: list[Any] = []
     zs = [cp.Variable((edge.count, form.width(edge)), name=f"z{k}") for k, edge in enumerate(inner.edges)]
-    for edge, z in zip(inner.edges, zs, strict=True):
+    for edge, z, name in zip(inner.edges, zs, names_apart(inner.edges), strict=True):
         size, part = parameters.differences(edge)
         link = part - z == (0.0 if edge.center is None else edge.center / size)
         value, domain = split(edge.penalty.cvxpy(z if size == 1.0 else size * z))
         if value is not None:
             objective.append(_written(edge.strength, strengths) * (edge.base_weight @ value))
-        constraints += [link, *domain]
+        constraints += [each if getattr(each, "label", name) else each.set_label(name) for each in (link, *domain)]
         links.append(link)
     total = sum(objective[1:], objective[0])
     problem = cp.Problem(cp.Minimize(total if units.value == 1.0 else total / units.value), constraints)

@@ -16,6 +16,7 @@ constraints: a Farkas certificate (Boyd and Vandenberghe, Convex Optimization, s
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -26,7 +27,7 @@ import numpy as np
 from ..base.lazy import cp
 from ..certificate import Enclosure, differences, feasible
 from ..form import DualPoint, Form
-from ..terms import Array, EdgeBlock
+from ..terms import Array, EdgeBlock, notation_of
 from ..terms.penalties import AbstractConstraint, split
 from .solvers import breakdown_of, solver_name, time_limit
 
@@ -94,12 +95,19 @@ def _circle(last: Array, head: Array) -> list[int]:
 
 def _named(form: Form, edges: Sequence[EdgeBlock], block: Array, line: Array) -> str:
     """Rows by the names of their terms and their own, some of them."""
-    rows = dict[str, None]()
-    for edge, r in ((edges[k], r) for k, r in zip(block.tolist(), line.tolist(), strict=True)):
+    rows, names = dict[str, None](), names_apart(edges)
+    for edge, name, r in ((edges[k], names[k], r) for k, r in zip(block.tolist(), line.tolist(), strict=True)):
         row, j = divmod(r, form.width(edge))
         column = f" on {form.space.names[edge.columns(form.d)[j]]!r}" if edge.map.edges and form.d > 1 else ""
-        rows[f"{edge.name} at {form.keys(edge)[row]!r}{column}"] = None
+        rows[f"{name} at {form.keys(edge)[row]!r}{column}"] = None
     return "; ".join([*rows][:MANY]) + f" and {len(rows) - MANY} more" * (len(rows) > MANY)
+
+
+def names_apart(edges: Sequence[EdgeBlock]) -> list[str]:
+    """The names of the terms, with the formula of the penalty where there are several of one name."""
+    times = Counter(edge.name for edge in edges)
+    formulas = (notation_of(edge.penalty).value.replace("%z", "z") if times[edge.name] > 1 else "" for edge in edges)
+    return [f"{edge.name} {formula}".rstrip() for edge, formula in zip(edges, formulas, strict=True)]
 
 
 def rows_apart(form: Form, solver: str, seconds: float | None) -> str:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import accumulate
+from math import prod
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from ..base.messages import of_cvxpy
 from ..certificate import DUST, Pair, down, product, sums, upwards
 from ..terms import Array
 from .atoms import ATOMS, value
@@ -36,6 +39,11 @@ class Map:
     value: Array
     error: Array
 
+    @property
+    def size(self) -> int:
+        """How many numbers there are."""
+        return prod(self.shape)
+
     def times(self, value: Array, error: Array) -> Map:
         """The coefficients times numbers that are known up to an error."""
         p, e, off = product(self.value, value)
@@ -45,7 +53,7 @@ class Map:
 
     def taken(self, source: Array, shape: tuple[int, ...]) -> Map:
         """The rows ``source``, -1 for one that is 0, as numbers of another shape."""
-        order, size = np.argsort(self.row, kind="stable"), int(np.prod(self.shape))
+        order, size = np.argsort(self.row, kind="stable"), self.size
         start = np.searchsorted(self.row[order], np.arange(size + 1))
         count = np.where(source >= 0, np.diff(start, append=start[-1:])[source], 0)
         row = np.repeat(np.arange(len(source)), count)
@@ -68,7 +76,7 @@ class Map:
         off = upwards(off + (size + self.error) * point.error[self.column] + dust, 8)
         zero = np.zeros(len(p))
         parts = [(self.row, Pair(p, e, off)), (self.row, Pair(lower, zero, zero))]
-        found = sums(parts, int(np.prod(self.shape)))
+        found = sums(parts, self.size)
         bounds = down(found), 0.0 - down(Pair(-found.high, -found.low, found.error))
         return bounds[0].reshape(self.shape, order="F"), bounds[1].reshape(self.shape, order="F")
 
@@ -104,10 +112,10 @@ def constant(value: Any, error: Any = 0.0) -> Map:
 
 def stacked(maps: list[Map]) -> Map:
     """The numbers of several, one after the other."""
-    starts = np.cumsum([0, *(int(np.prod(m.shape)) for m in maps)])
-    row = [m.row + start for m, start in zip(maps, starts[:-1].tolist(), strict=True)]
+    starts = list(accumulate((m.size for m in maps), initial=0))
+    row = [m.row + start for m, start in zip(maps, starts, strict=False)]
     rest = [np.concatenate([getattr(m, name) for m in maps]) for name in ("column", "value", "error")]
-    return Map((int(starts[-1]),), np.concatenate(row), *rest)
+    return Map((starts[-1],), np.concatenate(row), *rest)
 
 
 def follow(e: Any, leaf: Callable[[Any], Map | None], point: Pair | None = None) -> Map:
@@ -149,17 +157,17 @@ def between(low: Array, high: Array) -> tuple[Array, Array]:
 
 def words(e: Any) -> str:
     """An expression as it is named to users."""
-    said = " ".join(str(getattr(e, "label", None) or e).split())
+    said = " ".join(str(getattr(e, "label", None) or of_cvxpy(e)).split())
     return f"`{said if len(said) <= 60 else type(e).__name__ + '(...)'}`"
 
 
 def _numbers(shape: tuple[int, ...], start: int = 0) -> Array:
-    return np.arange(start, start + int(np.prod(shape))).reshape(shape, order="F")
+    return np.arange(start, start + prod(shape)).reshape(shape, order="F")
 
 
 def _selected(e: Any, args: list[Map]) -> Map:
     """Entries of the arguments at other places: CVXPY itself says of numbered entries where they go, 0 is none."""
-    starts = np.cumsum([1, *(int(np.prod(a.shape)) for a in args)]).tolist()
+    starts = accumulate((a.size for a in args), initial=1)
     out = e.numeric([_numbers(a.shape, start).astype(float) for a, start in zip(args, starts, strict=False)])
     out = np.asarray(out.toarray() if sp.issparse(out) else out)
     return stacked(args).taken(out.ravel(order="F").astype(int) - 1, e.shape)

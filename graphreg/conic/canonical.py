@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..base.breakdown import cause, panic
+from ..base.messages import of_cvxpy
 from ..compiling import not_convex
 from ..errors import ConvexityError, ModelError, SolverError
 from ..terms import Array
@@ -41,9 +42,11 @@ class Canonical:
     inverse: Any
 
     def last(self) -> tuple[Any, list[Any]]:
-        """The objective of which CVXPY makes numbers, and its variables in the order of the columns."""
+        """The objective of which CVXPY makes numbers, and the variables of the first columns, among them its own."""
+        from cvxpy import Problem
+
         with _without_values(self.problem):
-            problem = self.problem
+            problem: Any = Problem(self.problem.objective)  # what CVXPY adds for it comes first
             for reduction in self.chain.reductions:
                 if type(reduction).__name__ == "ConeMatrixStuffing":
                     break
@@ -62,7 +65,7 @@ class Canonical:
         """The user's name of a stored constraint; empty where CVXPY added it."""
         stored = self.data["param_prob"].constraints[k]
         own = next((each for each in self.problem.constraints if each.id == stored.id), None)
-        return "" if own is None else f"`{getattr(own, 'label', None) or own}`"
+        return "" if own is None else f"`{getattr(own, 'label', None) or of_cvxpy(own)}`"
 
     def row(self, row: int) -> str:
         """The constraint that a row belongs to."""
@@ -148,11 +151,11 @@ def compiled(problem: Any, solver: str) -> Compiled:
         raise SolverError(f"CVXPY cannot bring this problem into the form of {solver}: {cause(error)}") from error
 
 
-def canonical(problem: Any) -> Canonical:
-    """The conic programme of a problem."""
+def canonical(problem: Any, ours: Compiled | None = None) -> Canonical:
+    """The conic programme of a problem, which may be `compiled` for Clarabel."""
     from cvxpy import Maximize
 
-    data, chain, inverse = compiled(problem, OURS)
+    data, chain, inverse = ours or compiled(problem, OURS)
     A, b, q = sp.csr_array(data["A"]), np.asarray(data["b"], float), np.asarray(data["c"], float)
     n, blocks = len(q), _blocks(data["dims"])
     A, b = _without_infinite(A, b, blocks)

@@ -93,7 +93,7 @@ def scaling(y: Array, blocks: Sequence[Block], dual: bool, unit: Array) -> Spars
     entries: half the inverse root of the barrier's Hessian (Dikin's ellipsoid); where y of an exponential cone is 0,
     lines. Entries in no cone are scaled by themselves too, of all sizes the larger ones, as measured by ``unit``.
     """
-    I, J, V = list[Array](), list[Array](), list[Array]()
+    starts, J, V = [np.zeros(1, int)], [np.zeros(0, int)], [np.zeros(0)]
     for block in blocks:
         v, start = y[block.place], block.place.start
         if block.kind == "free":
@@ -115,11 +115,10 @@ def scaling(y: Array, blocks: Sequence[Block], dual: bool, unit: Array) -> Spars
             T = T[None]
         count, k, _ = T.shape
         at = np.arange(count * k).reshape(count, k)
-        I.append((start + np.broadcast_to(at[:, :, None], T.shape)).ravel())
+        starts.append(starts[-1][-1] + k * np.arange(1, count * k + 1))
         J.append((start + np.broadcast_to(at[:, None, :], T.shape)).ravel())
         V.append(T.ravel())
-    i, j, values = (np.concatenate(x) if x else np.zeros(0) for x in (I, J, V))
-    return sp.csr_array((values, (i.astype(int), j.astype(int))), shape=(len(y), len(y)))
+    return sp.csr_array((np.concatenate(V), np.concatenate(J), np.concatenate(starts)), shape=(len(y), len(y)))
 
 
 def _second_order(V: Array) -> Array | None:

@@ -45,30 +45,30 @@ def off(stored: Canonical, objective: Any, order: list[Any]) -> Off:
     p, own, n = stored.programme, stored.data["param_prob"], len(stored.programme.q)
     starts = np.cumsum([0, *(v.size for v in order)]).tolist()
     line, curved = _objective(objective, {v.id: at for v, at in zip(order, starts, strict=False)}, n)
-    A, P, i, j = p.A.tocoo(), p.P.tocoo(), np.arange(len(p.b)), np.arange(n)
-    m, told = _rows(own.constraints, own.var_id_to_col), ~np.isposinf(stored.data["b"])  # the others always hold
-    m = Map(m.shape, *(x[told[m.row]] for x in (m.row, m.column, m.value, m.error)))
-    both = _differences(m, len(i), n, [(A.row, A.col, -A.data), (i, np.full(len(i), n), p.b * told)])
-    tilt = _differences(line, 1, n, [(0 * j, j, p.q), (i[:0], i[:0], p.b[:0])], stored.offset)
-    bent = _differences(curved, n, n, [(P.row, P.col, P.data)])
-    last = tilt.toarray()[0]
-    return Off(bent[:, :n], last[:n], both[:, :n], both[:, [n]].toarray().ravel(), float(last[n]))
+    m, A, P = len(p.b), p.A.tocoo(), p.P.tocoo()
+    given, told = _rows(own.constraints, own.var_id_to_col), ~np.isposinf(stored.data["b"])  # the others always hold
+    given = Map(given.shape, *(x[told[given.row]] for x in (given.row, given.column, given.value, given.error)))
+    rows = stacked([given, line])  # the objective's is the last one
+    right = np.arange(m + 1), np.full(m + 1, n), np.append(p.b * told, stored.offset)
+    both = _differences(rows, (m + 1, n + 1), (A.row, A.col, -A.data), right, (np.full(n, m), np.arange(n), p.q))
+    bent = _differences(curved, (n, n), (P.row, P.col, P.data))
+    last = both[m:].toarray()[0]
+    return Off(bent, last[:n], both[:m, :n], both[:m, n:].toarray().ravel(), float(last[n]))
 
 
-def _differences(m: Map, rows: int, n: int, stored: list[Entries], offset: float = 0.0) -> Sparse:
+def _differences(m: Map, shape: tuple[int, int], *stored: Entries) -> Sparse:
     """Not less than the differences between coefficients, those of the constants last, and what is stored."""
-    i, j, data = (np.concatenate([*x, [y]]) for x, y in zip(zip(*stored, strict=True), (0, n, offset), strict=True))
+    (i, j, data), width = (np.concatenate(x) for x in zip(*stored, strict=True)), shape[1]
     place, which = np.unique(
-        np.concatenate([m.row * (n + 1) + np.where(m.column == ONE, n, m.column), i * (n + 1) + j]).astype(int),
+        np.concatenate([m.row * width + np.where(m.column == ONE, width - 1, m.column), i * width + j]).astype(int),
         return_inverse=True,
     )
     k = len(m.row)
     parts = [(which[:k], Pair(m.value, 0.0 * m.value, m.error)), (which[k:], Pair(-data, 0.0 * data, 0.0 * data))]
     found = sums(parts, len(place)).size()
     found = np.where(np.isnan(found), np.inf, np.where(found > 0.0, np.maximum(found, 1e-100), 0.0))
-    out = sp.csr_array((found, (place // (n + 1), place % (n + 1))), shape=(max(rows, 1), n + 1))[:rows]  # 0: no cones
-    out.eliminate_zeros()
-    return out
+    some = found > 0.0
+    return sp.csr_array((found[some], (place[some] // width, place[some] % width)), shape=shape)
 
 
 def _rows(constraints: list[Any], columns: Mapping[int, int]) -> Map:

@@ -72,7 +72,7 @@ def certify(problem: Any, *, solver: str | None = None, gap: float = 1e-6, **opt
     canonical.check(problem)
     solver, again = solver or canonical.OURS, solver is None and not options and problem.value is not None
     theirs = canonical.compiled(problem, solver)
-    stored = canonical.canonical(problem)
+    stored = canonical.canonical(problem, theirs if solver == canonical.OURS else None)
     with stages("certify") as at:
         at("an answer")
         if again:

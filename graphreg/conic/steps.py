@@ -20,7 +20,21 @@ from ..terms import Array
 from .canonical import Answer
 from .cones import held, inward, projected, scaling
 from .programme import Programme, Sparse, System, optimum
-from .verify import EXACTLY, LEAST, Factor, Proposal, Reached, excess, floor, reach, residual, roundings, squared
+from .verify import (
+    EXACTLY,
+    LEAST,
+    Factor,
+    Proposal,
+    Reached,
+    excess,
+    floor,
+    pairs,
+    reach,
+    residual,
+    roundings,
+    scaled,
+    squared,
+)
 
 FACES = (1e-7, 1e-5)  # below which, of the largest entry, parts are held at 0
 SHIFTS, ON_FACES = range(-9, 0), 5  # powers of ten by which a start is shifted inwards; so many of them on faces
@@ -33,8 +47,9 @@ ALLOWED = 1e-6  # of the largest entry: a radius for which there is slack from t
 ROUNDED = 4 * EPS  # of the sum of magnitudes of an equation: what it misses by rounding
 SWEEPS = 20  # in which a radius and the slack at it settle
 STIFF = tuple(16.0**-k for k in range(1, 9))  # shifts that are tried, of rows of length 1, where residuals are not tiny
-REGULAR = (1e-16, 1e-13, 1e-10)  # what is added to the equations' diagonal, of rows of length 1
+REGULAR = (1e-20, 1e-16, 1e-13, 1e-10)  # what is added to the equations' diagonal, of rows of length 1
 SIMPLE = 1e-3  # the least multiple of a row that is looked for where another is a sum of such
+DENSE = 0.15  # of all entries of a factor: where more of them are not 0, it is no sparse one
 PEELINGS = 40  # rounds in which pairs are found
 
 
@@ -215,8 +230,8 @@ def proposal(system: System, y: Array, zero: Array) -> Proposal:
     core, scale, weight, factor, solve = _core(M, rest, weight)
     left = np.setdiff1d(rest, core)
     witness = tuple(_combination(system, row, core, (scale, weight), solve, ~zero) for row in left.tolist())
-    low, C, (own, others) = np.zeros(N), sp.csr_array(M[core]), _own(M, rows, columns)
-    for _ in range(2):
+    low, C, (own, others) = np.zeros(N), M[core], pairs(M, rows, columns)
+    for _ in range(1 if solve is None else 2):  # once is enough where rows follow from each other
         r = residual(M, -system.c, -y, -low)
         r, more = r.high + r.low, np.zeros(N)
         if solve is not None:
@@ -234,17 +249,10 @@ def _with_radius(system: System, given: Proposal, slack: Array) -> Proposal:
     if len(core) and factor is not None:
         radius = given.weight * float((given.scale * r[core]).max()) * np.sqrt(8 * len(core) / factor.shift)
         radius = np.where(given.weight > 0.0, np.maximum(radius, LEAST), 0.0)
-    own, others = _own(M, given.rows, given.columns)
-    own = np.abs(own) * (1 - 1e-9)
-    _followed(abs(others), own, r[given.rows] + LEAST * own, radius, given.columns)
+    own, others = pairs(M, given.rows, given.columns)
+    own = np.abs(own) * (1 - 1e-6)
+    _followed(abs(others), own, r[given.rows] + 2 * LEAST * own, radius, given.columns)
     return replace(given, radius=radius[given.columns])
-
-
-def _own(M: Sparse, rows: Array, columns: Array) -> tuple[Array, Sparse]:
-    """Of the rows of pairs the entries in their own columns, and the others."""
-    G = sp.csr_array(M[rows])
-    own = G.indices == np.repeat(columns, np.diff(G.indptr))
-    return G.data[own], sp.csr_array((np.where(own, 0.0, G.data), G.indices, G.indptr), shape=G.shape)
 
 
 def _followed(others: Sparse, own: Array, r: Array, x: Array, columns: Array) -> Array:
@@ -260,10 +268,8 @@ def _stiff(system: System, given: Proposal) -> Proposal:
     """With a factor that proves much of the core's least singular value, where there is one."""
     if not len(given.core):
         return given
-    B = sp.csr_array(sp.diags_array(given.scale) @ system.M[given.core] @ sp.diags_array(given.weight))
-    S = sp.csr_array(B @ B.T)
-    definite = (each for each, _ in (_factor(S, shift) for shift in STIFF) if each is not None and (each.d > 0.0).all())
-    return replace(given, factor=next(definite, given.factor))
+    B = scaled(system.M[given.core], given.scale, given.weight)
+    return replace(given, factor=next(definite(sp.csr_array(B @ B.T), STIFF), given.factor))
 
 
 def _combination(
@@ -273,7 +279,7 @@ def _combination(
     of any data they are found among rational numbers where there are few."""
     if solve is None:
         return {}
-    C, own, (scale, weight) = sp.csr_array(system.M[core]), system.M[[row]].toarray().ravel(), scales
+    C, own, (scale, weight) = system.M[core], system.M[[row]].toarray().ravel(), scales
     u = scale * solve(scale * (C @ (weight**2 * own)))
     some = np.flatnonzero(np.abs(u) > 1e-9 * np.abs(u).max(initial=0.0))
     found, few = _simple(core[some], u[some]), 0 < len(some) <= EXACTLY
@@ -318,7 +324,7 @@ def _free_room(system: System, y: Array) -> Array:
 def _core(M: Sparse, rows: Array, weight: Array) -> tuple[Array, Array, Array, Factor | None, Solve]:
     """Scales and a factor of the core; rows that follow from others, as far as floats tell, are left out."""
     while True:
-        C = sp.csr_array(M[rows])
+        C = M[rows]
         C.data = C.data * weight[C.indices]
         D, W = even(C)
         i = np.repeat(np.arange(len(rows)), np.diff(C.indptr))
@@ -359,15 +365,13 @@ def factored(S: Sparse, off: Array) -> tuple[Factor | None, Solve, Array]:
     n = S.shape[0]
     shift = 8.0 * float(off.max()) + 1e-13 + 8.0 * n * EPS * float(abs(S).sum(axis=1).max())
     while True:
-        factor, F = _factor(S, shift)
+        factor, bad, F = _factor(S, shift)
         if factor is None:
             shift *= 1.0625
             continue
-        bad = np.zeros(n, bool)
-        bad[factor.order] = ~(factor.d > 0.0)
         if bad.any():
             return None, None, bad
-        lost = float((roundings(S[factor.order][:, factor.order], factor.L, factor.d, shift) + off[factor.order]).max())
+        lost = float((roundings(S, factor) + off).max())
         if 2 * lost < shift or shift > 1e-6:
             break
         shift = 4 * lost
@@ -387,7 +391,8 @@ def bent(P: Sparse) -> Factor | None:
         return None
     size, n = float(abs(P).max()), P.shape[0]
     best, value = None, -np.inf
-    for factor, found in factors(P, np.zeros(n), [shift * size for shift in (1e-13, -1e-15, -1e-14, -1e-12, -1e-9)]):
+    for factor in definite(P, (shift * size for shift in (1e-13, -1e-15, -1e-14, -1e-12, -1e-9))):
+        found = floor(P, np.zeros(n), factor)
         if found > value:
             best, value = factor, found
         if found >= min(2 * factor.shift, 0.0):
@@ -395,19 +400,25 @@ def bent(P: Sparse) -> Factor | None:
     return best
 
 
-def factors(S: Sparse, off: Array, shifts: Iterable[float]) -> Iterator[tuple[Factor, float]]:
-    """Factors of S less a shift, where it is positive definite, and the floors of its eigenvalues that they prove."""
-    for factor, _ in (_factor(S, shift) for shift in shifts):
-        if factor is not None and (factor.d > 0.0).all():
-            yield factor, floor(S, off, factor)
+def definite(S: Sparse, shifts: Iterable[float]) -> Iterator[Factor]:
+    """Factors of S less a shift, where that is positive definite."""
+    for factor, bad, _ in (_factor(S, shift) for shift in shifts):
+        if factor is not None and not bad.any():
+            yield factor
 
 
-def _factor(S: Sparse, shift: float) -> tuple[Factor | None, Any]:
-    """A factor of S less a shift, and what solves with that; None where a pivot is exactly 0."""
-    eye = sp.eye_array(S.shape[0])
+def _factor(S: Sparse, shift: float) -> tuple[Factor | None, Array, Any]:
+    """A factor of S less a shift, the rows at which that is not positive definite, and what solves with it; None where
+    a pivot is exactly 0."""
+    n = S.shape[0]
+    eye, bad = sp.eye_array(n), np.zeros(n, bool)
     try:
         F = Solver(sp.csc_matrix(sp.triu(S - shift * eye)), upper=True)
     except RuntimeError:
-        return None, None
+        return None, bad, None
     L, d, order = F.factors()
-    return Factor(sp.csr_array(L + eye), d, shift, np.asarray(order)), F
+    bad[order] = ~(d > 0.0)
+    L = sp.csc_array(L + eye)
+    data = L.data * np.repeat(np.sqrt(np.maximum(d, 0.0)), np.diff(L.indptr))
+    L = sp.csr_array(sp.csc_array((data, np.asarray(order)[L.indices], L.indptr), shape=L.shape))
+    return Factor(L.toarray() if L.nnz > DENSE * n * n else L, shift), bad, F

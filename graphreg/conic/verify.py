@@ -25,16 +25,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..certificate import DUST, EPS, MORE, Pair, RefusedError, below, down, need, product, sums, upwards
+from ..certificate import (
+    DUST,
+    EPS,
+    MORE,
+    Pair,
+    RefusedError,
+    below,
+    down,
+    in_range,
+    magnitudes,
+    need,
+    product,
+    sums,
+    upwards,
+)
 from ..terms import Array
 from .programme import Block, Programme, Sparse, System
 
 LN2 = 0.6931471805599453  # the double nearest to log 2, which misses less than 2.4e-17
-DENSE = 0.3  # of the lower triangle of the last columns: where more is there, products are dense
 LEAST = 1e-200  # of a radius that is not 0
 EXACTLY = 40  # rows of a matrix that is looked at in rational numbers, within a second or so
 TERMS = 11  # of the series of log
@@ -42,12 +56,10 @@ TERMS = 11  # of the series of log
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """L diag(d) L' is near S - shift I with rows and columns in another order; L is lower triangular."""
+    """L L' is near S - shift I; L is an array of numpy or scipy.sparse."""
 
-    L: Sparse
-    d: Array
+    L: Any
     shift: float
-    order: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,13 +143,13 @@ def reach(system: System, given: Proposal, slack: Array | None = None) -> Reache
     need(((given.columns >= 0) & (given.columns < N)).all(), "a column that is none")
     need((slack >= 0.0).all(), "rows that differ by less than nothing")
     need((given.radius >= LEAST).all() and not given.weight[given.columns].any(), "a pair of no room")
-    r = upwards(residual(M, system.c, given.high, given.low).size() + slack, 1)
+    r = (residual(M, system.c, given.high, given.low).size() + slack) * MORE  # which pays for the core's radius too
     radius = core_radius(M, r, given) if len(given.core) else np.zeros(N)
     radius[given.columns] = given.radius
-    most, others = pairs(M, given)
-    taken = upwards(r[given.rows] + others @ radius, longest(others) + 2)
-    need((taken <= most * given.radius * (1.0 - EPS) - DUST).all(), "a correction leaves its room")
-    missed = upwards(r[given.left] + sizes(M[given.left]) @ radius, longest(M) + 2)
+    own, others = pairs(M, given.rows, given.columns)
+    taken = (r[given.rows] + sizes(others) @ radius) * MORE
+    need((taken < np.abs(own) * given.radius).all(), "a correction leaves its room")
+    missed = (r[given.left] + sizes(M[given.left]) @ radius) * MORE
     found = Reached(given, radius, missed)
     for k, (row, witness) in enumerate(zip(given.left.tolist(), given.witness, strict=True)):
         if slack[[row, *witness]].any() or not witness.keys().isdisjoint(given.left.tolist()):
@@ -149,36 +161,33 @@ def reach(system: System, given: Proposal, slack: Array | None = None) -> Reache
     return found
 
 
-def pairs(M: Sparse, given: Proposal) -> tuple[Array, Sparse]:
-    """The sizes of the pairs' own entries, as they are (raised, they would give room that is not there), and those of
-    the other entries of their rows."""
-    G = M[given.rows].tocoo()
-    at, j = G.coords
-    own, most = j == given.columns[at], np.zeros(len(given.rows))
-    most[at[own]] = np.abs(G.data[own])
-    return most, sizes(sp.csr_array((G.data[~own], (at[~own], j[~own])), shape=G.shape))
+def pairs(M: Sparse, rows: Array, columns: Array) -> tuple[Array, Sparse]:
+    """The entries of pairs, 0 where there are none, and their rows without them."""
+    G, entries = M[rows], np.zeros(len(rows))
+    at = np.repeat(np.arange(len(rows)), np.diff(G.indptr))
+    own = G.indices == columns[at]
+    entries[at[own]] = G.data[own]
+    G.data[own] = 0.0
+    return entries, G
 
 
 def residual(M: Sparse, c: Array, high: Array, low: Array) -> Pair:
     """M (high + low) - c by exact products, and sums with two exact layers."""
     place, j, data = np.repeat(np.arange(M.shape[0]), np.diff(M.indptr)), M.indices, M.data
     p, e, off = product(data, high[j])
-    lower = data * low[j]
-    parts = [(place, Pair(p, e, off)), (place, Pair(lower, np.zeros(1), EPS * np.abs(lower) + DUST * (low[j] != 0.0)))]
-    parts.append((np.arange(len(c)), Pair(-c, np.zeros(1), np.zeros(len(c)))))
-    return sums(parts, len(c))
+    rest, rows = np.append(data * low[j], -c), np.append(place, np.arange(len(c)))
+    missed = np.append(EPS * np.abs(data * low[j]) + DUST * (low[j] != 0.0), 0.0 * c)
+    return sums([(place, Pair(p, e, off)), (rows, Pair(rest, 0.0 * rest, missed))], len(c))
 
 
 def sizes(M: Sparse) -> Sparse:
     """Not less than |M|, and so large that no product with a radius underflows."""
-    M = abs(M)
-    M.data = np.where(M.data > 0.0, np.maximum(M.data, 1e-100), 0.0)
-    return M
+    return sp.csr_array((magnitudes(M.data, 1e-100), M.indices, M.indptr), shape=M.shape)
 
 
 def _times(x: Array, y: Array) -> Array:
-    """Not less than x y, of numbers that are at least 0; 0 or at least `LEAST`."""
-    return np.where((x > 0.0) & (y > 0.0), np.maximum(x * y * (1.0 + 4 * EPS), LEAST), 0.0)
+    """Not less than x y, of powers of two, or 0, and numbers that are at least 0; 0 or at least `LEAST`."""
+    return np.where((x > 0.0) & (y > 0.0), np.maximum(x * y, LEAST), 0.0)
 
 
 def longest(M: Sparse) -> int:
@@ -188,21 +197,25 @@ def longest(M: Sparse) -> int:
 def core_radius(M: Sparse, r: Array, given: Proposal) -> Array:
     """rho at the columns without a pair, by the core's least singular value."""
     C, D, W = M[given.core], given.scale, given.weight
-    paired = np.zeros(M.shape[1])
-    paired[given.columns] = 1.0
-    need(not (abs(C) @ paired).any(), "a pair's column in the core")
+    paired = np.zeros(M.shape[1], bool)
+    paired[given.columns] = True
+    need(not paired[C.indices].any(), "a pair's column in the core")
     for x in (D, W):
         need((np.frexp(x)[0][x != 0.0] == 0.5).all() and below(x), "scales that are no powers of two")
-    need((D > 0.0).all(), "a core without scales")
-    B = sp.csr_array(sp.diags_array(D) @ C @ sp.diags_array(W))
-    size = np.abs(B.data)
-    need(((size > 1e-100) & (size < 1e100) | (size == 0.0)).all(), "a core that is badly scaled")  # products are normal
+    B = scaled(C, D, W)
+    need(in_range(B.data), "a core that is badly scaled")  # no product underflows
     if given.factor is None:
         raise RefusedError("a core without a factor")
     f = floor(*squared(B), given.factor)
     need(f > 0.0, "a core that may be singular")
     most = float(_times(D, r[given.core]).max())
-    return _times(W, np.array(most * np.sqrt(len(D) / f) * MORE))  # a sum of squares is at most their number's worth
+    return _times(W, np.array(most * np.sqrt(len(D) / f)))  # a sum of squares is at most their number's worth
+
+
+def scaled(M: Sparse, D: Array, W: Array) -> Sparse:
+    """D M W, of diagonals D and W."""
+    data = M.data * np.repeat(D, np.diff(M.indptr)) * W[M.indices]
+    return sp.csr_array((data, M.indices, M.indptr), shape=M.shape)
 
 
 def squared(B: Sparse) -> tuple[Sparse, Array]:
@@ -215,11 +228,11 @@ def curvature(P: Sparse, factor: Factor | None) -> float:
     """At most 0, and at most the least eigenvalue of P, of the variables that stand in it."""
     d = P.diagonal()
     if P.nnz == np.count_nonzero(d):
-        return min(float(d.min(initial=0.0)), 0.0)
-    if factor is None or abs(P - P.T).max() > 0.0:
+        return float(d.min(initial=0.0))
+    if factor is None or (P != P.T).nnz:
         raise RefusedError("a matrix that is not symmetric, or without a factor")
-    found = min(floor(P, np.zeros(len(d)), factor), 0.0)
-    return 0.0 if found < 0.0 and len(d) <= EXACTLY and semidefinite(P) else found
+    found = floor(P, np.zeros(len(d)), factor)
+    return 0.0 if found >= 0.0 or (len(d) <= EXACTLY and semidefinite(P)) else found
 
 
 def semidefinite(P: Sparse) -> bool:
@@ -241,36 +254,21 @@ def _less(row: list[Fraction], first: list[Fraction]) -> list[Fraction]:
 
 def floor(S: Sparse, off: Array, factor: Factor) -> float:
     """A lower bound of the eigenvalues of every symmetric matrix whose row i is within ``off[i]``, in the sum of
-    magnitudes, of that of S: S - shift I - L diag(d) L' is computed, and the norm of a symmetric matrix is at most its
-    greatest sum of a row's magnitudes. L diag(d) L' itself has no negative eigenvalue, whatever L is.
-
-    Each entry of L diag(d) L' has at most as many products as a row of L has entries, rounded twice each; it is taken
-    off in two parts (of the last columns, where L is full, by dense products), so that S and what is left in between
-    are rounded by EPS / 2 of themselves, both of which is at most the entry of |S| + |L| diag(d) |L'|.
-    """
-    d, n, ones, order = factor.d, len(off), np.ones(len(off)), factor.order
-    L: Sparse = sp.csc_array(factor.L)
-    need(L.shape == (n, n) and sp.triu(L, 1).nnz == 0 and (d >= 0.0).all() and below(d), "no factor")
-    need(np.array_equal(np.sort(order), np.arange(n)) and below(L.data), "no order")
-    S, off = S[order][:, order], off[order]
-    full = np.diff(L.indptr)[::-1].cumsum()[::-1] > DENSE * ((n - np.arange(n)) * (n - np.arange(n)) / 2.0)
-    cut = int(np.argmax(full)) if full.any() else n
-    first, last = L[:, :cut], L[cut:, cut:].toarray()
-    rest = sp.csr_array(S - (first @ sp.diags_array(d[:cut])) @ first.T - factor.shift * sp.eye_array(n))
-    total = abs(rest) @ ones
-    if cut < n:
-        corner = rest[cut:, cut:].toarray() - (last * d[cut:]) @ last.T
-        total[cut:] = np.abs(corner).sum(axis=1) + abs(rest[cut:, :cut]) @ ones[:cut]
-    error = total * (1.0 + (n + 8) * EPS) + roundings(S, L, d, factor.shift) + off
-    worst = float(error.max(initial=0.0)) * MORE + n * DUST
-    return factor.shift - worst if np.isfinite(worst) else -np.inf
+    magnitudes, of that of S: S - shift I - L L' is computed, and the norm of a symmetric matrix is at most its greatest
+    sum of a row's magnitudes. L L' itself has no negative eigenvalue, whatever L is. Each of its entries has at most as
+    many products as a row of L has entries, and S and what is left in between are rounded by EPS / 2 of themselves."""
+    n, L, shift = len(off), factor.L, factor.shift
+    need(L.shape[0] == n, "no factor")
+    rest = S - L @ L.T - shift * sp.eye_array(n)
+    worst = float((abs(rest) @ np.ones(n) + roundings(S, factor) + off).max()) * MORE + n * DUST
+    return shift - worst if np.isfinite(worst) else -np.inf
 
 
-def roundings(S: Sparse, L: Sparse, d: Array, shift: float) -> Array:
-    """What floats may miss of S - shift I - L diag(d) L', in the sums of magnitudes of its rows."""
-    ones = np.ones(len(d))
-    magnitudes = abs(S) @ ones + abs(L) @ (d * (abs(L).T @ ones))
-    return (longest(sp.csr_array(L)) + 8) * EPS * (magnitudes + abs(shift))
+def roundings(S: Sparse, factor: Factor) -> Array:
+    """What floats may miss of S - shift I - L L', in the sums of magnitudes of its rows."""
+    size, ones = abs(factor.L), np.ones(S.shape[0])
+    magnitudes = abs(S) @ ones + size @ (size.T @ ones)
+    return (longest(sp.csr_array(size)) + 8) * EPS * (magnitudes + abs(factor.shift))
 
 
 # ---- cones -----------------------------------------------------------------------------------------------------------
@@ -298,8 +296,8 @@ def in_second_order(V: Array, off: Array) -> bool:
     """True where t >= |u| for all (t, u) in the box of each row; the cone is its own dual."""
     u = upwards(np.abs(V[:, 1:]) + off[:, 1:], 1)
     t = V[:, 0] - off[:, 0]  # may be 0, exactly, where u is
-    squares = upwards((u * u).sum(axis=1), V.shape[1] + 1)
-    return bool(((t >= 0.0) & ((squares == 0.0) & ~u.any(axis=1) | (squares <= t * t * (1.0 - 4 * EPS) - DUST))).all())
+    squares = upwards((u * u).sum(axis=1), V.shape[1] + 5)  # the roundings of t, t t and what is left of it too
+    return bool(((t >= 0.0) & (~u.any(axis=1) | (squares <= t * t - DUST))).all())
 
 
 def in_semidefinite(v: Array, off: Array, k: int) -> bool:
@@ -316,15 +314,12 @@ def in_semidefinite(v: Array, off: Array, k: int) -> bool:
     S, R = S[np.ix_(live, live)], R[np.ix_(live, live)]
     scale = 2.0 ** -np.round(np.log2(np.maximum(np.diag(S), 1e-200)) / 2)  # powers of two: without rounding
     S, off = S * scale * scale[:, None], upwards((R * scale * scale[:, None]) @ np.ones(len(S)), len(S) + 3)
-    for times in (64.0, 512.0):  # the error that is expected: of the factor's products, and of the box
-        shift = times * (len(S) * EPS + off.max(initial=0.0))
-        try:
-            L = np.linalg.cholesky(S - shift * np.eye(len(S)))
-        except np.linalg.LinAlgError:
-            return False
-        if floor(sp.csr_array(S), off, Factor(sp.csr_array(L), np.ones(len(S)), shift, np.arange(len(S)))) >= 0.0:
-            return True
-    return False
+    shift = 2.0 * float(off.max()) + 8 * len(S) * (len(S) + 8) * EPS  # more than what the floor takes off
+    try:
+        factor = Factor(np.linalg.cholesky(S - shift * np.eye(len(S))), shift)
+    except np.linalg.LinAlgError:
+        return False
+    return floor(S, off, factor) >= 0.0
 
 
 def log_bounds(r: Array) -> tuple[Array, Array]:
@@ -355,16 +350,14 @@ def in_exponential(v: Three, off: Three, size: float, dual: bool) -> Array:
     falls, rests, fall, rest = (y, x, ry, rx) if not dual else (-x, -y, rx, ry)  # p log(z / p) - rests, or + p
     ok = np.ones(len(x), bool)
     top, last = rests + rest, z - rz
-    for corner in (falls - fall, falls + fall):
-        good = (corner > 0.0) & (last > 0.0)
-        p, q = np.where(good, corner, 1.0), np.where(good, last, 1.0)
+    for p in (falls - fall, falls + fall):
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            ratio = q / p
-            value, missing = log_bounds(np.where((ratio > 1e-280) & (ratio < 1e280), ratio, np.nan))
-            value = value + (1.0 if dual else 0.0)
-            # corners are rounded, by EPS of themselves each: the ratio by 3, its log by as much
-            error = p * (missing + 8 * EPS * (1.0 + np.abs(value))) + 4 * EPS * np.abs(top) + DUST
-            ok &= good & (p * value - top >= error * MORE)
+            ratio = last / p
+            log, missing = log_bounds(np.where((p > 0.0) & (ratio > 1e-280) & (ratio < 1e280), ratio, np.nan))
+            # corners are rounded, by EPS / 2 of themselves each, the ratio by 3 of these, its log by as much; what is
+            # rounded of the product is at most that of top and of the difference
+            error = p * (missing + 8 * EPS) + 8 * EPS * np.abs(top) + DUST
+            ok &= p * (log + float(dual)) - top >= error
     return ok | (falls == 0.0) & (fall == 0.0) & (top <= 0.0) & (last >= 0.0)
 
 
@@ -373,23 +366,17 @@ def in_power(v: Three, off: Three, a: float, dual: bool) -> Array:
     x, y, z = v[0] - off[0], v[1] - off[1], np.abs(v[2]) + off[2]
     if dual:
         x, y = x / a, y / (1.0 - a)
-    good = (x > 1e-280) & (y > 1e-280) & (a > 0.0) & (a < 1.0)
-    x, y, z = (np.where(good, t, 1.0) for t in (x, y, np.maximum(z, 1e-280)))
-    (lx, ex), (ly, ey), (lz, ez) = map(log_bounds, (x, y, z))
-    value = a * lx + (1.0 - a) * ly - lz
-    error = ex + ey + ez + 8 * EPS * (1.0 + np.abs(lx) + np.abs(ly) + np.abs(lz))
-    return good & (value >= error * MORE)
+    some = (np.where(t > 1e-290, t, np.nan) for t in (x, y, np.maximum(z, 1e-280)))
+    (x, y, z), missing = zip(*map(log_bounds, some), strict=True)
+    error = sum(missing) + 8 * EPS * (1.0 + sum(map(np.abs, (x, y, z))))
+    return (0.0 < a < 1.0) & (a * x + (1.0 - a) * y - z >= error)
 
 
 # ---- values ----------------------------------------------------------------------------------------------------------
 def linear(a: Array, x: Pair) -> Pair:
     """a'x over a box."""
-    p, e, off = product(a, x.high)
-    lower = a * x.low
-    at = np.zeros(len(a), int)
-    off = off + np.abs(a) * x.error * MORE + DUST * (x.error != 0.0)
-    lows = Pair(lower, np.zeros(1), EPS * np.abs(lower) + DUST * (x.low != 0.0))
-    return sums([(at, Pair(p, e, off)), (at, lows)], 1)
+    at = residual(sp.csr_array(a[None]), np.zeros(1), x.high, x.low)
+    return Pair(at.high, at.low, (at.error + np.abs(a) @ x.error) * MORE + len(a) * DUST)
 
 
 def quadratic(P: Sparse, x: Pair) -> tuple[float, float]:
@@ -401,7 +388,7 @@ def quadratic(P: Sparse, x: Pair) -> tuple[float, float]:
     value, most = float(v @ g) / 2.0, upwards(np.abs(v), 1)
     rounding = (len(v) + longest(P) + 6) * EPS * float(most @ (size @ most)) / 2.0
     moved = float(radius @ (np.abs(g) + (longest(P) + 3) * EPS * (size @ most) + (size @ radius) / 2.0))
-    return value, (rounding + moved * (1.0 + (2 * len(v) + 8) * EPS)) * MORE + len(v) * DUST
+    return value, (rounding + moved) * MORE + len(v) * DUST
 
 
 def upper_value(p: Programme, found: Reached) -> float:
@@ -424,26 +411,26 @@ def lower_value(p: Programme, found: Reached, curvature: float, most: Array, far
     u[:, p.curved] = y.high[m:], y.low[m:], y.error[m:]
     value, error = quadratic(p.P, Pair(*u))
     owed = found.missed > 0.0
-    paid = float(upwards(found.missed[owed] @ most[left][owed], len(left) + 1))
+    paid = float(found.missed[owed] @ most[left][owed])
     if curvature < 0.0:
-        paid += float(upwards(-curvature * (far[p.curved] @ far[p.curved]), len(p.curved) + 3))
-    return _below(linear(-p.b, found.pair(m)), -value, (error + paid) * MORE)
+        paid -= curvature * float(far[p.curved] @ far[p.curved])
+    return _below(linear(-p.b, found.pair(m)), -value, error + paid)
 
 
 def _below(first: Pair, second: float, error: float) -> float:
     """Not more than the sum of a pair and a number that is known up to an error."""
-    start = float(down(first)[0])
+    start = down(first).item()
     return start + second - (error + 2 * EPS * (abs(start) + abs(second)) + DUST) * MORE
 
 
 def contradicts(p: Programme, found: Reached) -> bool:
     """True where the exact point of `contradiction` proves that no x is feasible."""
-    return not found.missed.any() and float(down(linear(-p.b, found.pair()))[0]) > 0.0
+    return not found.missed.any() and down(linear(-p.b, found.pair())).item() > 0.0
 
 
 def descends(p: Programme, found: Reached) -> bool:
     """True where the exact point of `descent` is a direction in which the objective falls without end."""
-    return not found.missed.any() and float(down(linear(-p.q, found.pair(len(p.q))))[0]) > 0.0
+    return not found.missed.any() and down(linear(-p.q, found.pair(len(p.q)))).item() > 0.0
 
 
 # ---- rows that follow from others, in exact arithmetic ---------------------------------------------------------------

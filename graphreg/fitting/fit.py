@@ -61,6 +61,8 @@ class Fit(Shown):
         With all nodes of the table.
     how : (str, str)
         The folds of the cross-validation, and its arguments that are not the usual ones, as code.
+    prove : bool
+        Whether proofs are looked for, of the clusters that are printed and drawn.
     spans : bool
         True where the first strength leaves every node alone, and the last holds one model for all nodes that the graph
         joins: not where the strengths were given.
@@ -83,6 +85,7 @@ class Fit(Shown):
     pooled: CrossValidation | None = field(default=None, repr=False)
     how: tuple[str, str] = field(default=("5", ""), repr=False)
     spans: bool = field(default=True, repr=False)
+    prove: bool = field(default=False, repr=False)
     _holds = ("solution",)
 
     # ---- what was chosen -----------------------------------------------------------------------------------------
@@ -258,7 +261,7 @@ class Fit(Shown):
             left.axhline(self.pooled.mean[0], color="tab:purple", label="taken: one model for all")
             found = replace(found, rule="min")
         found.plot(left)
-        gr.plots.plot_graph(self.solution, ax=right)
+        gr.plots.plot_graph(self.solution, ax=right, prove=self.prove)
         return drawn
 
     def code(self) -> str:
@@ -302,7 +305,7 @@ class Fit(Shown):
                 f"found = gr.cross_validate(problem, strengths, {self.how[0]}, "
                 f"scoring={self.validation.scorer.name!r}{self.how[1]})",
                 "solution = found.solution  # certified, at found.chosen",
-                "solution.table(), solution.clusters(), solution.predict(frame)",
+                f"solution.table(), solution.clusters({'prove=True' * self.prove}), solution.predict(frame)",
             ]
         )
 
@@ -335,7 +338,7 @@ class Fit(Shown):
             "loss": [f"{self.loss}, {self.why}"],
             "strength": [self._choice()],
             "held out": [scores.attrs["title"].replace("scores", self.validation.scorer.name), *held],
-            "clusters": [str(self.solution.clusters())],
+            "clusters": [str(self.solution.clusters(self.prove))],
             "certified": [gap if certified else f"NO: {self.solution.status}. {self.solution.message}"],
         }
 

@@ -24,6 +24,7 @@ RULES, IDS, REPEATED = ("error", "drop", "mean"), ("exact", "text", "strip"), ("
 LEVELS = 30  # of a column of text: with more it is rather a name of each row
 MOST = 12  # complaints that are listed; the others are counted
 NAMED = 10  # labels that a sentence names
+DATE = r"\d{4}-\d\d-\d\d.*|\d\d?[./]\d\d?[./]\d{4}.*"  # as 2024-01-31 or 31.01.2024
 SIGNS = "$€£¥%"  # that stand with numbers and make them text
 UNFITTED = (
     "at nodes without a model: give the graph the node with its edges (without rows it follows its neighbours), or say "
@@ -197,7 +198,8 @@ def _without_gaps(table: UsedRows, rule: str, first: int, complaints: list[str])
             out = "" if c in (*table.numbers, *table.categories) else ": both leave these rows out"
             complaints.append(f'{c!r} is missing in {lines}; use missing="drop" or missing="mean"{out}')
     elif empty.any():
-        remarks.append(f"{int(empty.sum()):,} of {len(frame):,} rows have missing cells, and were left out")
+        without = listed([repr(c) for c in gaps.columns[gaps.any()]])
+        remarks.append(f"left out: {int(empty.sum()):,} of {len(frame):,} rows, for missing cells of {without}")
         frame = frame[~empty]
     return replace(table, frame=frame, fill=fill, remarks=tuple(remarks))
 
@@ -245,7 +247,8 @@ def _kind(frame: Any, name: Hashable, first: int) -> tuple[list[str], str]:
     column: Any = frame[name]
     if pd.api.types.is_bool_dtype(column):
         column = frame[name] = column.astype(float)
-    if pd.api.types.is_datetime64_any_dtype(column) or _is_dates(column):
+    texts = column.dropna().astype(str)
+    if pd.api.types.is_datetime64_any_dtype(column) or (len(texts) and texts.str.fullmatch(DATE).all()):
         return [
             f"{name!r} holds dates, which are no numbers: code them first, as months "
             f"(pd.to_datetime(frame[{name!r}]).dt.month) or days (... - start).dt.days, or leave the column out"
@@ -319,12 +322,6 @@ def signed(column: Any) -> str:
     )
 
 
-def _is_dates(column: Any) -> bool:
-    """True of text that is dates as 2024-01-31 or 31.01.2024."""
-    values = column.dropna().astype(str)
-    return len(values) > 0 and bool(values.str.fullmatch(r"\d{4}-\d\d-\d\d.*|\d\d?[./]\d\d?[./]\d{4}.*").all())
-
-
 def _lines(rows: Iterable[int], first: int) -> str:
     """Where rows are: lines of a file, whose first one has the names, or rows counted from 0."""
     places = [int(row) + first for row in rows]
@@ -351,9 +348,7 @@ def graph_of(given: Any, ids: str, repeated: str, weight: Hashable | None) -> tu
     """The graph of a file of edges, or of whatever `Graph.of` takes; and what is to be said of it."""
     if isinstance(given, (str, Path)):
         return _of_file(Path(given), repeated, weight)
-    if weight is not None:
-        raise DataError("edge_weight= names a column of a file of edges; this graph has its weights")
-    graph = Graph.of(given, repeated)
+    graph = Graph.of(given, repeated, weight)
     if ids == "exact":
         return graph, []
     labels = as_text(graph.labels, ids == "strip")

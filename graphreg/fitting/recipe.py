@@ -35,6 +35,7 @@ SPACES = 'ids="strip" takes such spaces off'
 ALIKE = "labels that differ in case or in zeros are to be written alike, in the table or in the graph"
 WORD = 4  # letters: of shorter words one letter makes another
 DOUBTED, MOST = 20, 2000  # labels that are looked at, and those that they are compared with
+USUAL = {"by": "sample", "rule": "min", "seed": 0}  # of a cross-validation
 SCORES = {"SquaredLoss": "mse", "LogisticLoss": "log_loss", "MultinomialLoss": "log_loss", "PoissonLoss": "deviance"}
 
 
@@ -116,7 +117,8 @@ def fit(  # noqa: PLR0913
     repeated : {"error", "sum"}
         What becomes of an edge that stands several times.
     edge_weight : column name, optional
-        Of a file of edges: the column of their weights, by default "weight" where there is one.
+        Of a file or frame of edges the column of their weights, of a graph the attribute; by default "weight" where
+        there is one.
     by : {"sample", "node"}
         Whether samples or whole nodes are held out; see `cross_validate`.
     folds : int, sequence or splitter
@@ -159,7 +161,7 @@ def fit(  # noqa: PLR0913
         found = _finished(problem, _strengths(problem) if strengths is None else list(strengths), folds, how)
         pooled = _pooled(rows, family, whole, folds, how)
     found.assign()
-    others = (*rows.remarks, *remarks), whole, pooled, _written(folds, by, rule, seed), strengths is None
+    others = (*rows.remarks, *remarks), whole, pooled, _written(folds, chosen), strengths is None
     return Fit(problem, found, rows, family.name, family.why, *others)
 
 
@@ -174,10 +176,10 @@ def _finished(problem: gr.Problem, strengths: Sequence[float], folds: Any, how: 
     return found
 
 
-def _written(folds: Any, by: str, rule: str, seed: int) -> tuple[str, str]:
+def _written(folds: Any, chosen: dict[str, Any]) -> tuple[str, str]:
     """The folds as code, and the arguments that are not the usual ones."""
-    others = f", by={by!r}" * (by != "sample") + f", rule={rule!r}" * (rule != "min") + f", seed={seed!r}" * (seed != 0)
-    return repr(folds) if isinstance(folds, int) else "folds", others
+    others = [f", {name}={chosen[name]!r}" for name, usual in USUAL.items() if chosen[name] != usual]
+    return repr(folds) if isinstance(folds, int) else "folds", "".join(others)
 
 
 def _pooled(rows: UsedRows, family: Family, graph: gr.Graph, folds: Any, how: dict[str, Any]) -> Any:
@@ -280,7 +282,8 @@ def refuse_look_alikes(rows: Iterable[Hashable], nodes: Collection[Hashable], sp
     groups, seen = defaultdict[str, list[str]](list), set(rows)
     for label in dict.fromkeys((*nodes, *rows)):
         if isinstance(label, str):
-            groups[_plain(label)].append(label)
+            plain = re.sub(r"(?<![\d.,])0+(?=\d)", "", label.strip().casefold())  # no zero of decimals, as in 1.05
+            groups[plain].append(label)
     found, remedies = list[str](), set[str]()
     for group in (group for group in groups.values() if len(group) > 1):
         bare = {label.strip() for label in group}
@@ -297,10 +300,6 @@ def refuse_look_alikes(rows: Iterable[Hashable], nodes: Collection[Hashable], sp
             "labels differ by spaces at their ends, by upper and lower case, or by zeros in front, only: "
             f"{listed(found)}; {', and '.join(sorted(remedies))}"
         )
-
-
-def _plain(label: str) -> str:
-    return re.sub(r"(?<![\d.,])0+(?=\d)", "", label.strip().casefold())  # no zero of decimals, as in 1.05
 
 
 def doubts(named: Iterable[Hashable], alone: Collection[Hashable], others: Iterable[Hashable]) -> list[tuple[Any, str]]:

@@ -25,6 +25,7 @@ from ..terms import (
     Space,
     at_a_time,
     feature_of,
+    notation_of,
 )
 from ..terms.losses import AbstractLoss
 from .form import Form
@@ -35,7 +36,10 @@ def build(model: Model, features: Sequence[Any] | None = None) -> Form:
     whose squares or exponentials leave the range of floats. ``features`` are the coordinates where no data name
     them."""
     losses = [term for _, term in model.terms if isinstance(term, AbstractLoss)]
-    return lower(model, _space(model, losses, _coordinates(model, losses, features)))
+    form = lower(model, _space(model, losses, _coordinates(model, losses, features)))
+    for function in (*(block.loss for block in form.samples), *(edge.penalty for edge in form.edges)):
+        notation_of(function)  # what cannot be printed is refused now, and not when an answer is
+    return form
 
 
 def lower(model: Model, space: Space) -> Form:

@@ -144,23 +144,24 @@ class LocalFits(Suggesting):
 
     def _levered(self, block: SampleBlock, a: Array, kind: str) -> Array:
         h = self.leverage(block)
+        if h.ndim == 3 and kind != "HC3":
+            raise MethodError(f"{kind} is for losses with one predictor per sample; take HC0, HC1 or HC3")
+        left = 1.0 - h if h.ndim == 1 else np.eye(h.shape[1]) - h
+        least = left if h.ndim == 1 else np.linalg.eigvals(left).real.min(axis=1)  # of a product of two that are >= 0
+        full = np.flatnonzero(least < 1e-10)
+        if full.size:
+            label = self.form.labels[int(block.node[full[0]])]
+            raise DataError(
+                f"a sample of the node {label!r} alone determines a coefficient (its leverage is 1), so that "
+                f"{kind} cannot estimate its noise; give the node more samples, drop the feature, or, where the "
+                "loss is minus a log-likelihood that holds (of counts, say), take covariance='model'"
+            )
         if h.ndim == 1:
-            left = 1.0 - h
-            full = np.flatnonzero(left < 1e-10)
-            if full.size:
-                label = self.form.labels[int(block.node[full[0]])]
-                raise DataError(
-                    f"a sample of the node {label!r} alone determines a coefficient (its leverage is 1), so that "
-                    f"{kind} cannot estimate its noise; give the node more samples, drop the feature, or, where the "
-                    "loss is minus a log-likelihood that holds (of counts, say), take covariance='model'"
-                )
             if kind == "HC4":
                 mean = np.bincount(block.node, h, self.form.n) / np.maximum(self.counts, 1)
                 return a / left ** (0.5 * np.minimum(4.0, h / mean[block.node]))
             return a / (np.sqrt(left) if kind == "HC2" else left)
-        if kind != "HC3":
-            raise MethodError(f"{kind} is for losses with one predictor per sample; take HC0, HC1 or HC3")
-        return np.linalg.solve(np.eye(h.shape[1]) - h, a[:, :, None])[:, :, 0]
+        return np.linalg.solve(left, a[:, :, None])[:, :, 0]
 
     def metric(self, contrast: Array) -> Array:
         """The metric of the leverages on the contrasts C w_i (C (k, d) of full rank) alone, (n, d, d):

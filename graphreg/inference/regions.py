@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SINGULAR = 1e-11  # smallest over largest eigenvalue, in units in which the diagonal is 1
+EMPTY = "the node has no samples"
+ALONE = "decided by the node penalties alone"  # of a coefficient without an interval
 DECIDED = 1e-6  # share of the data in the curvature that decides a coefficient, below which it is rounding
 INDEFINITE = 1e-8  # so far below 0 an eigenvalue, in the same units, is no rounding
 POINTS = 200  # of an ellipse
@@ -207,11 +210,18 @@ class ConfidenceRegion(Shown):
 
 class LocalRegions(dict[Hashable, ConfidenceRegion], Suggesting):
     """The regions of the nodes by label: a dict that prints as one line and suggests labels for those that it lacks.
-    ``left_out`` has the nodes whose data give no region, each with the reason, which asking for it raises."""
+    ``left_out`` has the nodes whose data give no region, each with the reason, which asking for it raises; ``reasons``
+    has all coefficients without an interval, those of these nodes included, by node and coefficient."""
 
-    def __init__(self, regions: Mapping[Hashable, ConfidenceRegion], left_out: Mapping[Hashable, str]) -> None:
+    def __init__(
+        self, regions: Mapping[Hashable, ConfidenceRegion], left_out: Mapping[Hashable, str], whole: Iterable[Any]
+    ) -> None:
         super().__init__(regions)
         self.left_out = dict(left_out)
+        known = {(label, name) for label, x in self.items() for name in x.names}
+        self.reasons: dict[tuple[Hashable, Hashable], str] = {
+            key: ALONE if key[0] in self else self.left_out.get(key[0], EMPTY) for key in whole if key not in known
+        }
 
     def __missing__(self, label: Hashable) -> ConfidenceRegion:
         if label in self.left_out:
@@ -219,15 +229,15 @@ class LocalRegions(dict[Hashable, ConfidenceRegion], Suggesting):
         raise KeyError(f"no region at {label!r}: it is no node with data{did_you_mean(label, self)}")
 
     def _without(self) -> str:
-        """The nodes left out, in a sentence; empty where there is none."""
-        if not self.left_out:
-            return ""
-        first = list(self.left_out)[:FEW]
-        more = f" and {len(self.left_out) - FEW} more (see left_out)" * (len(self.left_out) > FEW)
-        return f"no intervals of {', '.join(map(repr, first))}{more}: {self.left_out[first[0]]}"
+        """The nodes and the coefficients left out, in a sentence; empty where there is none."""
+        nodes = list(map(repr, self.left_out))
+        single = [f"{name} of {label!r}" for label, name in self.reasons if label in self]
+        said = [f"no intervals of {_few(nodes, 'left_out')}: {next(iter(self.left_out.values()))}"] if nodes else []
+        return "; ".join([*said, *([f"no intervals of {_few(single, 'reasons')}: {ALONE}"] if single else [])])
 
     def table(self, level: float = 0.95) -> Table:
-        """The intervals of all nodes below each other, by node and coefficient, see `ConfidenceRegion.intervals`."""
+        """The intervals of all nodes below each other, by node and coefficient, see `ConfidenceRegion.intervals`; those
+        that have none are in ``reasons``."""
         if not self:
             raise DataError("there are no estimates: no node has data")
         each = {(label, name): row for label, x in self.items() for name, row in x.intervals(level).iterrows()}
@@ -243,12 +253,17 @@ class LocalRegions(dict[Hashable, ConfidenceRegion], Suggesting):
         return f"<regions of {len(self)} nodes: print(regions[{first!r}]), ...{without}>"
 
 
+def _few(things: list[str], where: str) -> str:
+    return ", ".join(things[:FEW]) + f" and {len(things) - FEW} more (see {where})" * (len(things) > FEW)
+
+
 @in_time
 def local_regions(problem: Any, covariance: str = "HC3", *, seconds: float | None = None) -> LocalRegions:
     """The standard errors, confidence intervals and region of each node's own estimate, from its data alone, by label,
     in the units of the columns where features were standardised; see `local_fits`. Coefficients that node penalties
-    alone decide, as of a column that is the same in all rows of a node, are left out there, and said so. So are nodes
-    whose data do not determine their coefficients or errors: ``regions.left_out`` has the reason of each.
+    alone decide, as of a column that is the same in all rows of a node, are left out there, and said so:
+    ``regions.reasons`` has them. So are nodes whose data do not determine their coefficients or errors:
+    ``regions.left_out`` has the reason of each.
 
     Parameters
     ----------
@@ -280,15 +295,17 @@ def local_regions(problem: Any, covariance: str = "HC3", *, seconds: float | Non
     (8, 4)
     """
     form = form_given(problem, "local_regions").frozen()
+    nodes, lost = np.unique(np.concatenate([block.node for block in form.at_nodes])), dict[int, str]()
     try:
-        return LocalRegions(_regions(form, covariance), {})
+        found = _regions(form, covariance)
     except DataError:
-        nodes = np.unique(np.concatenate([block.node for block in form.at_nodes]))
         lost = _lost(form, nodes, covariance)
         if len(lost) == len(nodes):
             raise
-        left = _only(form, np.setdiff1d(nodes, list(lost)))
-        return LocalRegions(_regions(left, covariance), {form.labels[i]: why for i, why in lost.items()})
+        found = _regions(_only(form, np.setdiff1d(nodes, list(lost))), covariance)
+    without = {i: form.labels[i] for i in nodes.tolist() if form.labels[i] not in found}
+    left_out = {label: lost.get(i, f"{label!r}: {ALONE}") for i, label in without.items()}
+    return LocalRegions(found, left_out, product(form.space.index, names_of(form)))
 
 
 def _only(form: Form, nodes: Array) -> Form:
@@ -329,9 +346,7 @@ def _regions(form: Form, covariance: str, *, worth: bool = True) -> dict[Hashabl
             *((fits.worth,) if worth else ()),
         )
         decided = share[i] > DECIDED
-        none = [f"{', '.join(map(str, index[~decided]))} left out: the node penalties alone decide them"] * (
-            not decided.all()
-        )
+        none = [f"{', '.join(map(str, index[~decided]))} left out: {ALONE}"] * (not decided.all())
         estimate, own = pd.Series(coef[i][decided], index=index[decided]), V[i][np.ix_(decided, decided)]
         if decided.any():
             out[label] = ConfidenceRegion(estimate, own, f"node {label!r}, its own estimate", (*assumed, *none))

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .. import checks
+from ..base.messages import did_you_mean
 from ..errors import GraphError
 from .columns import as_narwhals
 from .labels import Array, Labels, as_labels, edge_name, label_index, places_of
@@ -23,25 +24,29 @@ KNOWN = (
 )
 
 
-def parts_of(graph: Any) -> Parts:
-    """The labels, tails, heads and weights of whatever holds a graph."""
-    for is_one, read in READERS:
-        if is_one(graph):
-            return read(graph)
-    raise GraphError(f"a graph is {KNOWN}, got {type(graph).__name__}")
+def parts_of(graph: Any, weight: Any = None) -> Parts:
+    """The labels, tails, heads and weights of whatever holds a graph, the weights by their name where that is said."""
+    what, read = type(graph).__name__, next((read for is_one, read in READERS if is_one(graph)), None)
+    if weight is not None and read not in NAMED:
+        raise GraphError(f"edge_weight= names weights of a frame of edges, networkx or igraph, and not of a {what}")
+    if read is None:
+        raise GraphError(f"a graph is {KNOWN}, got {what}")
+    return read(graph) if weight is None else read(graph, weight)
 
 
 def _offers(*names: str) -> Callable[[Any], bool]:
     return lambda graph: all(hasattr(graph, name) for name in names)
 
 
-def _of_igraph(graph: Any) -> Parts:
+def _of_igraph(graph: Any, weight: str = "weight") -> Parts:
     if graph.is_directed():
         raise GraphError("the graph is directed, and a model's edges have no direction; use graph.as_undirected()")
     names = graph.vs["name"] if "name" in graph.vs.attributes() else range(graph.vcount())
     tail, head = np.array(graph.get_edgelist(), dtype=np.intp).reshape(-1, 2).T
-    weight = graph.es["weight"] if "weight" in graph.es.attributes() else np.ones(len(tail))
-    return as_labels(names), tail, head, weight
+    known = graph.es.attributes()
+    if weight not in known and weight != "weight":
+        raise GraphError(f"no edge has the attribute {weight!r}{did_you_mean(weight, known)}")
+    return as_labels(names), tail, head, graph.es[weight] if weight in known else np.ones(len(tail))
 
 
 def _of_data(data: Any) -> Parts:
@@ -72,21 +77,23 @@ def _of_mapping(neighbours: Mapping[Any, Any]) -> Parts:
     return undirected(tuple(index), tail, head, [w for *_, w in entries])
 
 
-def _of_frame(graph: Any) -> Parts:
+def _of_frame(graph: Any, weight: Any = None) -> Parts:
     """A frame with a row for each edge, or with the weight of each pair."""
     frame = as_narwhals(graph, "DataFrame")
     names, labels = list(frame.columns), getattr(graph, "index", None)
-    if labels is not None and len(labels) == len(names) and set(labels) == set(names):
+    if weight is None and labels is not None and len(labels) == len(names) and set(labels) == set(names):
         return from_sparse(graph, None)
     ends, others = names[:2], names[2:]
-    if len(ends) < 2 or others not in ([], ["weight"]):
+    if len(ends) < 2 or (others not in ([], ["weight"]) if weight is None else weight not in others):
         said = ", ".join(map(repr, names[:8]))
         raise GraphError(
-            "a frame of edges has the labels of their ends in two columns, and perhaps their weights in one called "
-            f"'weight'; this one has {said}: give frame[[tail, head]] or frame[[tail, head, 'weight']], renamed"
+            "a frame of edges has the labels of their ends in its first two columns, and perhaps their weights in one "
+            f"called 'weight'; this one has {said}: give frame[[tail, head]], or name that of the weights, as in "
+            "Graph.of(frame, edge_weight='length')"
         )
     pairs = zip(*(frame.get_column(name).to_list() for name in ends), strict=True)
-    return from_edges(pairs, frame.get_column("weight").to_numpy() if others else None, None)
+    weight = "weight" if weight is None and others else weight
+    return from_edges(pairs, None if weight is None else frame.get_column(weight).to_numpy(), None)
 
 
 def _of_array(array: Array) -> Parts:
@@ -114,8 +121,9 @@ def _of_polygons(frame: Any) -> Parts:
     return as_labels(frame.index.tolist()), places[once], others[once], np.ones(int(once.sum()))
 
 
-READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any], Parts]], ...] = (
-    (is_networkx, lambda graph: from_networkx(graph, "weight")),
+NAMED = (from_networkx, _of_igraph, _of_frame)  # readers that take the name of the weights
+READERS: tuple[tuple[Callable[[Any], bool], Callable[..., Parts]], ...] = (
+    (is_networkx, from_networkx),
     (sp.issparse, lambda graph: from_sparse(graph, None)),
     (_offers("sindex", "geometry"), _of_polygons),
     (_offers("get_edgelist", "vs", "es"), _of_igraph),

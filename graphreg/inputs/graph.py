@@ -155,7 +155,7 @@ class Graph(Frozen, Shown):
 
     # ---- constructors ------------------------------------------------------------------------------------------------
     @staticmethod
-    def of(graph: Any, repeated: str = "error") -> Graph:
+    def of(graph: Any, repeated: str = "error", edge_weight: Any = None) -> Graph:
         """``graph`` as a `Graph`, whatever holds it:
 
         a `Graph`; a graph of networkx or igraph; a symmetric adjacency, of scipy or an array; the edges, a list of
@@ -164,6 +164,7 @@ class Graph(Frozen, Shown):
         node to its neighbours, or to their weights by label; the weights or the Graph of libpysal; the polygons of a
         GeoDataFrame, joined where they touch; a graph of torch_geometric, or its ``edge_index`` (2, m).
 
+        ``edge_weight`` names another column of a frame of edges, or attribute of networkx or igraph, than "weight".
         Of mappings and ``edge_index`` an edge may stand once, or from both of its ends with the same weight. An edge of
         a list, array, frame or multigraph that stands several times is refused, or, where ``repeated`` is "sum", one
         with all their weights.
@@ -183,9 +184,9 @@ class Graph(Frozen, Shown):
         >>> gr.Graph.of(nx.path_graph(3)).edges()
         [(0, 1), (1, 2)]
         """
-        if isinstance(graph, Graph):
+        if isinstance(graph, Graph) and edge_weight is None:
             return graph
-        return Graph(*conversions.once(conversions.parts_of(graph), repeated))
+        return Graph(*conversions.once(conversions.parts_of(graph, edge_weight), repeated))
 
     @staticmethod
     @checks.named

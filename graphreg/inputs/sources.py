@@ -64,7 +64,7 @@ def is_networkx(graph: Any) -> bool:
     return networkx is not None and isinstance(graph, networkx.Graph)
 
 
-def from_networkx(graph: nx.Graph, weight: str | None) -> Parts:
+def from_networkx(graph: nx.Graph, weight: str | None = "weight") -> Parts:
     """The nodes and edges of a networkx graph, in its order."""
     if not is_networkx(graph):
         raise GraphError(f"from_networkx takes a networkx graph, got {type(graph).__name__}")
@@ -79,7 +79,7 @@ def from_networkx(graph: nx.Graph, weight: str | None) -> Parts:
     attributes = {name for _, _, each in graph.edges(data=True) for name in each}
     checks.text("the name of an edge attribute, or None")(weight, "weight", GraphError)
     if weight not in attributes and weight != "weight":
-        raise GraphError(f"no edge has the attribute {weight!r} that weight= names{did_you_mean(weight, attributes)}")
+        raise GraphError(f"no edge has the attribute {weight!r}{did_you_mean(weight, attributes)}")
     return labels, tail, head, [w for _, _, w in graph.edges(data=weight, default=1.0)]
 
 

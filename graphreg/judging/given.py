@@ -57,8 +57,9 @@ def given_point(given: Any, what: str, form: Form) -> Given:
     _check_all_known(known, what)
     w = known.w if known.rows.all() else with_latent_means(form, known.w)
     ordered = given.form.labels == form.labels  # as are the samples then, whose prices have no labels
-    prices = _like(given.certificate.dual_point.prices, form.nothing().prices) if ordered else None
-    return Given(w, known.flows if known.whole else None, prices)
+    prices, here = given.certificate.dual_point.prices, form.nothing().prices
+    alike = ordered and [each.shape for each in prices] == [each.shape for each in here]
+    return Given(w, known.flows if known.whole else None, prices if alike else None)
 
 
 def _entries(given: Any, what: str, form: Form) -> Array:
@@ -157,11 +158,6 @@ def given_arrays(given: Any, what: str, here: Arrays) -> Arrays:
 
 def _shapes(like: Array) -> tuple[tuple[int, ...], ...]:
     return like.shape, like.shape[:1] if like.shape[1:] == (1,) else like.shape
-
-
-def _like(given: Arrays, here: Arrays) -> Arrays | None:
-    """The arrays, where they are shaped like those here."""
-    return given if [each.shape for each in given] == [each.shape for each in here] else None
 
 
 # ---- what an answer to one problem says of another -------------------------------------------------------------------

@@ -142,7 +142,8 @@ class Judgement(Certificate):
             return "the flows given prove nothing as they are"
         if not np.isfinite(bound):
             return "the flows given prove nothing as they are: they do not balance the prices"
-        said = f"the flows given prove by themselves that {bound:.10g} <= optimum"
+        gap = replace(self, dual=bound).relative_gap
+        said = f"the flows given prove by themselves that {bound:.10g} <= optimum (relative gap {gap:.3g})"
         if self.turned is not None and self.turned > bound:
             said += f"; with all signs changed they would prove {self.turned:.10g}: a flow runs from tail to head"
         return said
@@ -211,7 +212,7 @@ class _Judged:
     def bounds(self, flows: Arrays | None, prices: Arrays | None) -> Bounds:
         """The steps, each with what it can make use of."""
         self.certifier.spot_checks.begin()
-        yield "gradients" if flows is None else "given flows", lambda: self._given(flows, prices)
+        yield "gradients" if flows is None else "given flows, repaired", lambda: self._given(flows, prices)
         routing, before = RoutingProblem(self.form, self.w), None
         size = float(np.sqrt(np.mean(np.square(self.w))))
         for near in NEAR:

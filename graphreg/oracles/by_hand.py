@@ -106,7 +106,8 @@ class Oracles(Suggesting):
             return self._prox(self._proxes, v, tau * unit[:, 0] ** 2)
         key = unit.tobytes()
         if self._last[0] != key:
-            self._last = key, node_proxes(_measured(self.form, unit))
+            measured = (_in_units(block, unit) for block in self.form.at_nodes)  # node i in units of ``unit``_i
+            self._last = key, node_proxes(replace(self.form, samples=tuple(measured)))
         return unit * self._prox(self._last[1], v / unit, tau)
 
     def _prox(self, proxes: tuple[AbstractNodeProx, ...], v: Array, tau: Array) -> Array:
@@ -177,11 +178,6 @@ class Oracles(Suggesting):
         ends = np.cumsum([len(edge.tail) for edge in self._links])
         parts = zip(self._links, np.split(rows, ends[:-1]), np.split(t, ends[:-1]), strict=True)
         return np.concatenate([each(*part) for part in parts]) if self._links else rows.copy()
-
-
-def _measured(form: Form, unit: Array) -> Form:
-    """The form where coordinate j of node i is measured in ``unit``_ij."""
-    return replace(form, samples=tuple(_in_units(block, unit) for block in form.at_nodes))
 
 
 def _in_units(block: SampleBlock, unit: Array) -> SampleBlock:

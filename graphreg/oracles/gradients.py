@@ -180,7 +180,8 @@ class NodeGradients:
         out = np.zeros(self.form.n)
         for block in self.form.samples:
             squares = (block.norms**2).reshape(len(block.node), -1).max(axis=1)
-            each = _smoothness(block) * self.counts[block.node] * block.scale * squares
+            factor = _smoothness(block) * self.counts[block.node] * block.scale
+            each = np.multiply(factor, squares, where=squares > 0.0, out=np.zeros(len(squares)))
             np.maximum.at(out, block.node, each)
         return out + self.ground_smoothness
 

@@ -51,6 +51,7 @@ def log_scale(*axes: Any) -> None:
     for axis in axes:
         getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
         importlib.import_module("graphreg.plots.ticks").scale(axis)
+        axis.axes.autoscale(None, axis.axis_name)  # as the ticks want it, where the ends are not given
 
 
 def line_style(k: int) -> dict[str, Any]:

@@ -49,7 +49,8 @@ def plot_flows(solution: Solution, ax: Axes | None = None) -> Axes:
     'flows of 3 edges, 1 saturated'
     """
     table: Any = solution.flows.table()
-    limited = np.isfinite(table["capacity"].to_numpy(dtype=float))
+    capacity = table["capacity"].to_numpy(dtype=float)
+    limited = np.isfinite(capacity) & (capacity > 0.0)
     terms = dict.fromkeys(table["term"])
     free = [term for term in terms if not limited[table["term"] == term].any()]
     if not limited.any():

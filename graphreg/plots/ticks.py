@@ -13,6 +13,7 @@ from matplotlib.ticker import Formatter, Locator, LogLocator, MaxNLocator, NullF
 from ..terms import Array
 
 PLAIN = (1e-3, 1e5)  # between these all labels of an axis are plain numbers
+ALIKE = 1.01  # a ratio of values whose four digits hold less than four ticks
 STEPS = ((1.0, 2.0, 5.0), (1.0,))  # ticks of a decade, from many to few
 
 
@@ -23,6 +24,11 @@ class Readable(Locator):
         axis: Axis = self.axis  # pyright: ignore[reportAssignmentType]
         low, high = sorted(map(float, axis.get_view_interval()))
         return self.tick_values(low, high)
+
+    def nonsingular(self, v0: float, v1: float) -> tuple[float, float]:
+        """The ends of an axis that sets its own: further apart where ticks would be labelled alike."""
+        low, high = sorted((v0, v1))
+        return (low / 3.0, high * 3.0) if 0.0 < low <= high < ALIKE * low else super().nonsingular(v0, v1)
 
     def tick_values(self, vmin: float, vmax: float) -> Sequence[float]:
         axis: Axis | None = self.axis  # pyright: ignore[reportAssignmentType]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,29 +9,18 @@ from typing import Any
 
 from ..base.escaping import upright
 from ..base.lazy import cp
+from ..base.messages import of_cvxpy
 from ..errors import TermError
 from ..terms import Notation
 from ..terms.penalties import AbstractPenalty
 from .conic import ConeProgramme, cone_programme
 
 LONG = 100  # characters of a function of CVXPY that is printed
-PLAIN = {  # what CVXPY's atoms are called in print, and what users call them
-    r"Promote\((-?[\w.+-]+), \([\d, ]*\)\)": r"\1",
-    r"\bPnorm(Approx)?\(": "norm(",
-    r"\bPower(Approx)?\(": "power(",
-    r"\bSum\(": "sum(",
-    r", None, False\)": ")",
-    r"quad_over_lin\(([^,()]*|[^,()]*\([^()]*\)[^,()]*), 1\.0\)": r"sum_squares(\1)",
-    r"\+ -": "- ",
-    r"(\d)\.0\b(?!\d)": r"\1",
-}
 
 
 def plain(expression: Any) -> str:
     """An expression of CVXPY as a user would write it; empty where that is long, or CVXPY rounds what it prints."""
-    said = str(expression).replace("%", "percent")
-    for written, users in PLAIN.items():
-        said = re.sub(written, users, said)
+    said = of_cvxpy(expression).replace("%", "percent")
     return said if len(said) <= LONG and "\n" not in said else ""
 
 
@@ -104,10 +92,13 @@ class AbstractReadPenalty(AbstractPenalty):
         return self.whole.written(Z)
 
     def __repr__(self) -> str:
-        kind = type(self).__name__
-        return (
-            kind if self.source is None else f"<{kind}: {self.source.formula} of {self.source.k} numbers, {self.way}>"
-        )
+        kind, source = type(self).__name__, self.source
+        if source is None:
+            return kind
+        parts = self.parts() or ()  # what is one of the library's own is not read, but that
+        stated = bool(parts) and all(phi.statement(source.k) for _, phi in parts)
+        proofs = "proofs can state it" if stated else "no proof can state it"
+        return f"<{kind}: {source.formula} of {source.k} numbers, {self.way}; {proofs}>"
 
     def called(self) -> str:
         return self.whole.name if self.source else type(self).__name__

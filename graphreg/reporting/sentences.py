@@ -53,7 +53,8 @@ def certificate(solution: Solution) -> list[str]:
         f"{bounds(solution)}. The gap is {own.gap:.3g}, relative {relative_in_words(own)}; rounding is counted in."
     )
     if math.isfinite(own.distance):
-        said.append(f"All coefficients together are at most {own.distance:.3g} from the optimal ones (Euclidean).")
+        unit = solution.form.space.unit
+        said.append(f"All coefficients together are at most {own.distance:.3g} from the optimal ones{unit}, Euclidean.")
     if solution.form.unlike_edges:
         names = ", ".join(dict.fromkeys(edge.name for edge in solution.form.unlike_edges))
         said.append(f"The rows of {names} are no edges, and are not drawn; solution.flows.table() has them.")

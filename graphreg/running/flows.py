@@ -14,7 +14,7 @@ from ..base.display import Html, Shown, title
 from ..certificate import Certificate, flow_column
 from ..form import Form
 from ..terms import GROUND, Array, EdgeBlock
-from ..terms.penalties import row_norm
+from ..terms.penalties import AbstractOneSided, row_norm
 
 if TYPE_CHECKING:
     from ..base.tables import Table
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LEAST, MOST = 1e-9, 1e-2  # of a capacity: what may be left of one that is used up
 ASSUMED = (
     "the flows are those of the certificate's dual point; where an optimum has several optimal flows they are one of "
-    "them, so that what holds at every optimum is said by clusters()",
+    "them, so that what holds at every optimum is said by held()",
 )
 
 
@@ -63,7 +63,8 @@ class Flows(Shown, Mapping[Any, Array]):
     def _order(self) -> tuple[Array, Array]:
         """The pairs of ends of all edges, in order, as numbers tail * (n + 1) + head, and where each edge stands when
         the edges of all blocks follow one another."""
-        blocks = [_number(e.tail, e.head, self._form.n) for e, _ in self._edges]
+        n = self._form.n
+        blocks = [e.tail * np.int64(n + 1) + np.where(e.head == GROUND, n, e.head) for e, _ in self._edges]
         every = np.concatenate([np.zeros(0, dtype=np.int64), *blocks])
         order = np.argsort(every, kind="stable")  # edges of one pair stay in the order of their terms
         return every[order], order
@@ -74,15 +75,10 @@ class Flows(Shown, Mapping[Any, Array]):
         return np.cumsum([0, *(edge.count for edge, _ in self._edges)])
 
     @cached_property
-    def _latent(self) -> dict[Hashable, int]:
-        return {label: k for k, label in enumerate(self._form.latent, self._form.space.n_observed)}
-
-    def _node(self, label: Hashable) -> int | None:
-        """The number of a node, None where there is none; the ground comes behind all nodes."""
-        index = self._form.space.index
-        if label is None:  # which is no label of a node
-            return self._form.n
-        return index[label] if label in index else self._latent.get(label)
+    def _places(self) -> Mapping[Any, int]:
+        """The number of each node by its label; the ground, None, which is no label, comes behind all nodes."""
+        latent = {label: k for k, label in enumerate(self._form.latent, self._form.space.n_observed)}
+        return {None: self._form.n, **self._form.space.index, **latent}
 
     def _along(self, tail: int, head: int) -> Array | None:
         """The flow (d,) of the edges from one node to another; None where there are none."""
@@ -101,10 +97,12 @@ class Flows(Shown, Mapping[Any, Array]):
     def table(self) -> Table:
         """One row per edge and term: term, tail, head (None: the ground), flow (from tail to head, negative where it
         runs from head to tail) where every flow is one number, else length (the Euclidean length of the flow, over the
-        term's coordinates), capacity (how long it may be in that direction; inf where nothing limits it), used (the
-        share of the capacity) and saturated (whether all of it is used, but for the root of the relative gap, which is
-        how near flows come to their limits: only then do the ends of the edge differ, or is the row not 0). Rows of
-        terms that are no edges have their key under ``row``, a column that there is where there are such terms.
+        term's coordinates), capacity (how long it may be in that direction, or along the first coordinate where nothing
+        flows; inf where nothing limits it), used (the share of the capacity) and saturated (whether all of it is used,
+        but for the root of the relative gap, which is how near flows come to their limits: only then do the ends of
+        the edge differ, or is the row not 0). Rows of terms that are no edges have their key under ``row``, a column
+        that there is where there are such terms. Where a penalty is one-sided, ``back`` is the capacity in the other
+        direction; either may be 0, and a flow that is at either end is saturated.
 
         Returns
         -------
@@ -126,10 +124,12 @@ class Flows(Shown, Mapping[Any, Array]):
             _rows(self._form, edge, u, {heading: flow}, self._full, beside)
             for (edge, u), flow in zip(self._blocks, flows, strict=True)
         ]
-        names = ["term", "tail", "head", "row", heading, "capacity", "used", "saturated"]
+        names = ["term", "tail", "head", "row", heading, "capacity", "back", "used", "saturated"]
         if not parts:
             parts = [pd.DataFrame(columns=[name for name in names if name != "row"])]
         frame = pd.concat(parts, ignore_index=True)
+        if not any(isinstance(edge.penalty, AbstractOneSided) for edge, _ in self._blocks):
+            names.remove("back")
         frame = frame.reindex(columns=[name for name in names if name in frame])
         return Table.of(frame, f"flows along the {'rows' if self._of_rows else 'edges'}", ASSUMED)
 
@@ -145,7 +145,7 @@ class Flows(Shown, Mapping[Any, Array]):
     def _of_edge(self, key: Any) -> Array | None:
         """The flow along an edge; None where there is none."""
         if isinstance(key, tuple) and len(key) == 2:
-            tail, head = map(self._node, key)
+            tail, head = map(self._places.get, key)
             if tail is not None and head is not None:
                 if (flow := self._along(tail, head)) is not None:
                     return flow
@@ -189,10 +189,6 @@ def _firsts(ordered: Array) -> Array:
     return np.diff(ordered, prepend=-1) > 0
 
 
-def _number(tail: Array, head: Array, n: int) -> Array:
-    return tail * np.int64(n + 1) + np.where(head == GROUND, n, head)
-
-
 def _rows(form: Form, edge: EdgeBlock, u: Array, flow: dict[str, Array], full: float, rows_beside: bool) -> Any:
     """The rows of one term."""
     import pandas as pd
@@ -202,11 +198,24 @@ def _rows(form: Form, edge: EdgeBlock, u: Array, flow: dict[str, Array], full: f
     share = edge.penalty.domain.gauge(along / edge.weight[:, None])
     with np.errstate(divide="ignore"):
         capacity = row_norm(along) / share
+        back = row_norm(along) / edge.penalty.domain.gauge(-along / edge.weight[:, None])
     used = np.where(still, 0.0, share)
+    saturated = used >= full
+    if isinstance(edge.penalty, AbstractOneSided):
+        saturated |= _at_an_end(edge, u, full)
     rows = edge.map.edges is None
     names = {"row": form.keys(edge)} if rows else dict(zip(("tail", "head"), form.ends(edge), strict=True))
     if rows_beside:
         names = dict.fromkeys(("tail", "head", "row"), [None] * edge.count) | names
     places = {name: pd.Series(list(which), dtype=object) for name, which in names.items()}
-    columns = {"term": edge.name, **places, **flow, "capacity": capacity}
-    return pd.DataFrame(columns | {"used": used, "saturated": used >= full})
+    columns = {"term": edge.name, **places, **flow, "capacity": capacity, "back": back}
+    return pd.DataFrame(columns | {"used": used, "saturated": saturated})
+
+
+def _at_an_end(edge: EdgeBlock, u: Array, full: float) -> Array:
+    """Whether flows, a little further away from an inner point, leave their domain, of which 0 may be an end."""
+    flows, domain = u / edge.weight[:, None], edge.penalty.domain
+    inner = domain.interior(u.shape[1])[None]
+    sized = inner * (np.abs(flows).max(initial=0.0) or 1.0)  # a cone has no size, so that of its flows is taken
+    inner = np.repeat(np.where(np.isfinite(edge.penalty.conjugate(sized)), sized, inner), len(u), axis=0)
+    return domain.step_to_boundary(inner, inner + (flows - inner) / full) < 1.0

@@ -17,7 +17,7 @@ from ..errors import CheckpointError, MethodError
 from ..form import Form
 from ..network import Ledger
 from ..terms import Array
-from .observing import Observation, Observer, Seen, grid_of
+from .observing import Observation, Observer, Seen, copied, entries_of, grid_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,7 +101,7 @@ class Recorder:
         observer: Any = look.function
         self.look, self.form, self.v, self.ledger = look, form, v, ledger
         self.observer: Observer = observer
-        self.log, self.last = Log(str(observer)), None
+        self.log, self.last, self.entries = Log(str(observer)), None, dict[str, list[str]]()
         self._begin(-1)
 
     def _begin(self, k: int) -> None:
@@ -141,7 +141,12 @@ class Recorder:
             self.last = k, self._seen(method, state, k)
 
     def _seen(self, method: AbstractIteration, state: Any, k: int) -> dict[str, Seen]:
-        return self.look(Observation(self.form, method, state, k, self.v, self.ledger))
+        seen = self.look(Observation(self.form, method, state, k, self.v, self.ledger))
+        entries = {name: labels for name, value in seen.items() if (labels := entries_of(value))}
+        if self.log.size and self.entries and entries != self.entries:
+            raise MethodError(f"a frame has other labels, or another order, after round {k} than before")
+        self.entries = entries
+        return {name: copied(name, value) for name, value in seen.items()}
 
     def _keep(self, row: dict[str, Seen], k: int) -> None:
         log = self.log
@@ -177,7 +182,7 @@ class Recorder:
         if self.last is not None and not log.fits(self.last[1]):
             k, row = self.last
             rounds, arrays = np.append(rounds, k), {name: _joined(arrays[name], row[name]) for name in arrays}
-        return Observed(rounds.copy(), arrays, self.v, log.stride)
+        return Observed(rounds.copy(), arrays, self.v, log.stride, self.entries)
 
 
 def _joined(rows: Seen, last: Seen) -> Seen:
@@ -199,12 +204,15 @@ class Observed(Mapping[str, Any], Suggesting):
         See `Observation`.
     stride : int
         Of how many rounds of the grid one was kept, for want of memory; 1 where all were.
+    entries : dict
+        Of results that were frames, the labels of their numbers.
     """
 
     rounds: Array
     arrays: dict[str, Seen] = field(repr=False)
     center: Array = field(repr=False)
     stride: int = 1
+    entries: dict[str, list[str]] = field(default_factory=dict[str, list[str]], repr=False)
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.arrays:
@@ -218,7 +226,8 @@ class Observed(Mapping[str, Any], Suggesting):
         return len(self.arrays)
 
     def table(self) -> pd.DataFrame:
-        """The numbers by round, as learning curves: one column for each name that is one number per round.
+        """The numbers by round, as learning curves: one column for each name that is one number per round, and for
+        each number of a frame, as "score[a, mse]".
 
         Returns
         -------
@@ -227,7 +236,7 @@ class Observed(Mapping[str, Any], Suggesting):
         Raises
         ------
         MethodError
-            Where nothing that was observed is one number per round.
+            Where nothing that was observed is one number per round, or a frame.
 
         Examples
         --------
@@ -238,6 +247,9 @@ class Observed(Mapping[str, Any], Suggesting):
         import pandas as pd
 
         curves = {n: a for n, a in self.arrays.items() if not isinstance(a, tuple) and a.ndim == 1}
+        for name, labels in self.entries.items():
+            each = np.reshape(self.arrays[name], (len(self.rounds), -1)).T
+            curves |= {f"{name}[{label}]": column for label, column in zip(labels, each, strict=True)}
         if not curves:
             raise MethodError(
                 f"none of what was observed ({', '.join(self.arrays)}) is one number per round; observe a function, as "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import count
+from itertools import count, product
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -175,9 +175,9 @@ class Observer(ChecksNames):
         if self.rounds is not None:
             object.__setattr__(self, "rounds", _rounds(self.rounds))
 
-    def __call__(self, at: Observation) -> dict[str, Seen]:
-        """The values that are kept of a round, by name."""
-        return {name: _copied(name, look(at)) for name, look in self.what.items()}
+    def __call__(self, at: Observation) -> dict[str, Any]:
+        """The values that are looked at after a round, by name."""
+        return {name: look(at) for name, look in self.what.items()}
 
     def __str__(self) -> str:
         grid = "a geometric grid" if self.rounds is None else self.rounds
@@ -252,7 +252,13 @@ def _of_state(at: Observation, name: str) -> Seen:
     return at.state[name]
 
 
-def _copied(name: str, value: Any) -> Seen:
+def entries_of(value: Any) -> list[str]:
+    """The labels of the numbers of a frame or column of pandas, in the order of its array; none of anything else."""
+    axes = getattr(value, "axes", None)
+    return [", ".join(map(str, labels)) for labels in product(*axes)] if isinstance(axes, list) else []
+
+
+def copied(name: str, value: Any) -> Seen:
     """Numbers of their own: the method may go on with its arrays, and the user with theirs."""
     return tuple(_floats(name, each) for each in value) if isinstance(value, tuple) else _floats(name, value)
 

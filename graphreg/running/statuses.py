@@ -9,7 +9,7 @@ import numpy as np
 from ..base.gate import LESS
 from ..certificate import Certificate, relative_in_words
 from ..form import Form
-from ..terms import feature_of
+from ..terms import feature_of, notation_of
 from .budget import Outcome
 
 STATUSES = ("certified", "budget", "interrupted", "no_certificate", "unattained", "infeasible", "failed")
@@ -84,14 +84,16 @@ def _of_another_problem(outcome: Outcome, own: Outcome, gap: float) -> tuple[str
         return "certified", certified(gap)
     reached = f"at a {gap_of(certificate)}" if certificate.valid else f"without certificate ({certificate.note})"
     head = f"{outcome.by} minimises another problem ({outcome.aim})"
+    reason = f"; {own.remedy}" if own.remedy else ""
     if own.status == "certified":
-        known = f"that is certified to {own.certificate.relative_gap:.2g}"
+        known = f"that is certified to {own.certificate.relative_gap:.2g}{reason}"
         return "no_certificate", f"{head}; {known}; of this problem its point is {reached}."
     if outcome.bias and own.status in ("budget", "no_certificate") and own.certificate.valid:
         known = (
             f"{outcome.bias} may lead off that optimum, however many rounds there are (rounds= says how many); after "
             f"{outcome.rounds} its relative gap there is {own.certificate.relative_gap:.2g}"
             + (", and it no longer falls" if own.ended == "stalled" else "")
+            + reason
         )
         return own.status, f"{head}; {known}; of this problem its point is {reached}."
     return own.status, f"{head}: {own.message} Of this problem its point is {reached}."
@@ -155,7 +157,7 @@ def floor_of(certificate: Certificate) -> str:
     none's."""
     if not (certificate.valid and certificate.relative_gap <= ROUGH):
         return ""
-    rough = [edge.penalty.notation.value for edge in certificate.form.edges if edge.penalty.accuracy() > CLOSED]
+    rough = [notation_of(edge.penalty).value for edge in certificate.form.edges if edge.penalty.accuracy() > CLOSED]
     names = " and of ".join(dict.fromkeys(value.replace("%z", "z") for value in rough))
     said = "is derived, and likely too rough for a smaller gap: write a class with a conjugate in closed form"
     return f"the conjugate of {names} {said}" if names else ""

@@ -95,7 +95,8 @@ def summary(solution: Solution) -> Summary:
         facts["certificate"] = f"{certificate.dual:.10g} <= optimum <= {certificate.primal:.10g}"
         facts["gap"] = f"{certificate.gap:.3g}, relative {certificate.relative_gap:.3g}"
     if certificate.distance < float("inf"):
-        facts["distance"] = f"at most {certificate.distance:.3g} from the optimal parameters, over all nodes"
+        distance = f"at most {certificate.distance:.3g} from the optimal parameters, over all nodes"
+        facts["distance"] = f"{distance}{form.space.unit}"
     if not form.unlike_edges:
         facts["clusters"] = str(solution.clusters())
     if solution.free:

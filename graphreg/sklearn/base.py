@@ -26,7 +26,7 @@ from ..running import Budget, Solution, solve
 from ..terms import Array
 from ..terms.losses import AbstractSmoothLoss
 from ..tuning import usual_method
-from .given import ALL, Rows, brief, loss_of, pooled, problem_of, refuse_masks, rows_of
+from .given import ALL, brief, loss_of, pooled, problem_of, refuse_masks, rows_of
 
 UNUSABLE = ("failed", "infeasible")  # there is no point that could be given with a warning
 UNSEEN = ("error", "pooled")
@@ -124,12 +124,13 @@ class AbstractGraphEstimator(BaseEstimator, ABC):
         weights = weights_of(sample_weight, rows.X, dtype=np.float64, ensure_non_negative=True)
         counting = np.flatnonzero(weights)
         labels = [ALL] * len(y) if rows.labels is None else rows.labels
+        names = getattr(self, "feature_names_in_", None)  # where the input has names
         data = NodeData.from_arrays(
             rows.X[counting],
             self._coded(y[counting]),
             [labels[r] for r in counting],
             weights[counting],
-            features=self._features(rows),
+            features=None if names is None else [name for k, name in enumerate(names) if k != rows.place],
             intercept=self.fit_intercept,
         )
         self._solve(data, rows.labels is not None)
@@ -144,11 +145,6 @@ class AbstractGraphEstimator(BaseEstimator, ABC):
             ("unseen", checks.one_of(*UNSEEN)),
         ):
             check(getattr(self, name), name, owner=owner)
-
-    def _features(self, rows: Rows) -> list[str] | None:
-        """The names of the features, where the input has names."""
-        names = getattr(self, "feature_names_in_", None)
-        return None if names is None else [name for k, name in enumerate(names) if k != rows.place]
 
     def _solve(self, data: NodeData, by_node: bool) -> None:
         loss = loss_of(self._family(), data)

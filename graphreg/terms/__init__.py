@@ -56,6 +56,7 @@ from .records import alike as alike
 from .records import defined as defined
 from .records import feature_of as feature_of
 from .records import name_of as name_of
+from .records import notation_of as notation_of
 from .records import shared as shared
 from .roots import bisected as bisected
 from .roots import increasing_root as increasing_root

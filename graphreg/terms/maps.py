@@ -214,7 +214,8 @@ class AbstractMatrix(AbstractMap):
 
     @cached_property
     def lengths(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]  (found when it is asked for)
-        return abs(self.K).sum(axis=1).reshape(-1, self.k).max(axis=1)
+        most = abs(self.K).sum(axis=1).reshape(-1, self.k).max(axis=1)
+        return np.where(most > 0.0, most, 1.0)  # of a sample without features: its price takes any step
 
     @property
     def degree(self) -> Array:

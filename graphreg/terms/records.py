@@ -94,6 +94,17 @@ def names_of(term: object) -> tuple[str, str]:
     return name, upright(name)
 
 
+def notation_of(function: Any) -> Notation:
+    """The notation of a loss or a penalty; a string is the text of its value, and all else goes by its name."""
+    said = function.notation
+    if isinstance(said, str):
+        return replace(function._notation(), value=said)
+    if not isinstance(said, Notation):
+        wanted = "a string with %z for the argument, or a graphreg.terms.Notation"
+        raise TermError(f"{type(function).__name__}.notation is {wanted}, got {said!r}")
+    return said
+
+
 @dataclass(frozen=True)
 class Statement:
     """The statement of a loss or a penalty in a proof: a name of its format (docs/proofs.md), and the parameter that
@@ -176,6 +187,12 @@ class Space(Brief):
     @property
     def n_observed(self) -> int:
         return len(self.index)
+
+    @property
+    def unit(self) -> str:
+        """The words behind a distance between parameters, which penalties and bounds measure as the data stand there:
+        empty where tables have the same units."""
+        return "" if self.units is None else " (per standard deviation of a feature)"
 
     def in_units(self, w: Array) -> Array:
         """Coefficients (n, d) in the units of the columns that the data were read from."""

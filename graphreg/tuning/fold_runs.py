@@ -45,7 +45,7 @@ class FoldRun(Brief):
     gaps : (G,)
         The relative gaps; inf where there is no certificate.
     clusters : (G,)
-        The numbers of clusters.
+        The numbers of clusters; 0 where rows that are no edges make none.
     """
 
     links: Array
@@ -134,7 +134,7 @@ class FoldTask:
                     raise KeyboardInterrupt
                 links[k] = _links(self.form, solution.certificate.w, fold.test)
                 statuses[k], gaps[k] = solution.status, solution.certificate.relative_gap
-                clusters[k] = np.nan if self.form.unlike_edges else cluster_count(solution.certificate)
+                clusters[k] = 0 if self.form.unlike_edges else cluster_count(solution.certificate)
                 tick(1)
         except (ModelError, MethodError) as error:
             raise type(error)(f"fold {fold.name!r}: {error}") from error

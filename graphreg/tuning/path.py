@@ -18,7 +18,7 @@ from ..base.escaping import visible
 from ..base.gate import allowing
 from ..base.shortcuts import shortcut
 from ..base.tables import Table, as_html, assumed_html, assumed_lines
-from ..certificate import STATES, Clusters
+from ..certificate import Clusters
 from ..errors import ModelError
 from ..methods import AbstractMethod
 from ..problem import RAISES, Problem, check_solve, problem_of
@@ -139,8 +139,8 @@ class Path(Shown):
 
     def table(self) -> Table:
         """One row per strength: status, relative_gap, objective (the certified upper bound), loss (the sum over all
-        samples), penalty (all terms on edges, with their strengths), the number of clusters, how many edges are fused,
-        near, split or undecided (see `Clusters`), rounds and seconds."""
+        samples), penalty (all terms on edges, with their strengths), the number of clusters, how many pairs of nodes
+        are fused, near, split or undecided (``Clusters.counts``), rounds and seconds."""
         frame = pd.DataFrame([_row(strength, each) for strength, each in self.solutions.items()])
         alone = len(frame) and "clusters" not in frame  # of rows that are no edges
         return Table.of(frame, self._title(), self.assumed[:1] if alone else self.assumed)
@@ -215,15 +215,10 @@ def _row(strength: float, solution: Solution) -> dict[str, Any]:
         "objective": solution.objective,
         "loss": float(sum(block.values(w).sum() for block in form.samples)),
         "penalty": float(sum(edge.values(w).sum() for edge in form.edges)),
-        **({} if form.unlike_edges else _of_clusters(solution.clusters())),
+        **({} if form.unlike_edges else {"clusters": (found := solution.clusters()).count, **found.counts}),
         "rounds": solution.rounds,
         "seconds": solution.seconds,
     }
-
-
-def _of_clusters(found: Clusters) -> dict[str, int]:
-    states = found.edges["state"].tolist()
-    return {"clusters": found.count, **{state: states.count(state) for state in STATES}}
 
 
 @checks.named

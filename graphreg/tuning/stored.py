@@ -52,8 +52,8 @@ class StoredPath:
         self.points = self.store.values[:-1]
 
     def load(self) -> dict[float, Solution]:
-        """The finished points by strength; the warm solver goes on from them. Those whose bounds do not follow from
-        their points, or whose infimum lies at infinity, are left out, and solved again."""
+        """The finished points by strength; the warm solver goes on from them. Those of which the status does not follow
+        from the problem and the point are left out, and solved again."""
         known: dict[float, Solution] = {}
         if not self.points:
             return known
@@ -84,9 +84,10 @@ class StoredPath:
             raise MisfitError(f"{where} is of the strength {strength}")
         self.parameter.value = strength
         form = self.problem.form.frozen()
-        certificate = proved(Certifier(form), point)
+        certificate = proved(certifier := Certifier(form), point)
         status = solution["status"]
         holds = status in ANSWERS and (status != "certified" or certificate.holds(self.asked["the gap"]))
+        holds = holds or (status == "unattained" and certifier.attained() is False)
         return strength, Solution(form, certificate, **solution) if holds else None
 
     def _check(self, last: Any, view: LocalView) -> None:

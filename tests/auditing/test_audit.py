@@ -256,6 +256,25 @@ def test_units_and_offsets_change_no_verdict(wild):
     assert report.name.startswith("factor 2 in the strength")
 
 
+def test_points_that_are_one_array_are_said_to_be_one():
+    """Written in place, they are all the last one; as views of it, too. A block of points has one for each."""
+    problem, w, block = network("l2"), np.zeros((9, 2)), np.zeros((60, 9, 2))
+    gradient, kept = problem.oracles().gradient, {"arrays": [], "views": [], "pairs": []}
+    for k in range(60):
+        w -= 0.1 * gradient(w)
+        block[k] = w
+        for name, each in (("arrays", w), ("views", w[:]), ("pairs", (w, None))):
+            kept[name].append(each)
+    for points in kept.values():
+        assert "it yielded 60 points and no more, all of them one and the same array; copies" in str_of(problem, points)
+    for points in (block, list(block), [each.copy() for each in kept["arrays"]], kept["arrays"][:1]):
+        assert "one and the same array" not in str_of(problem, points)
+
+
+def str_of(problem, points):
+    return " ".join(str(gr.audit(problem, points)).split())
+
+
 def test_what_is_slow_for_uneven_features_is_not_called_wrong():
     report = gr.audit(scaled_to(columns=(1.0, 1e-9))(0.3), gr.PrimalDual())
     assert report.verdict == "undecided", report

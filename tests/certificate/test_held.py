@@ -284,6 +284,21 @@ def test_active_constraints_of_isotonic_regression():
     assert (table["margin"] > 0.0).all()
 
 
+@pytest.mark.parametrize("penalty", [gr.L1(), gr.L2(), gr.LInf()], ids=["L1", "L2", "LInf"])
+def test_margins_of_edges_are_those_of_an_optimal_flow(penalty):
+    """The flow of the first edge is -0.7 at the optimum, (0.7, 0.7, 4, 6), and the capacities are 1."""
+    data = gr.NodeData.from_arrays(None, [0.0, 0.4, 5.5, 5.5], list("abcd"))
+    problem = gr.Problem(gr.MeanLoss(data) + gr.TotalVariation(nx.path_graph(list("abcd")), penalty))
+    margins = list[float]()
+    for method in (gr.InteriorPoint(), gr.PrimalDual(), gr.ADMM(), gr.Exact()):
+        for gap in (1e-2, 1e-3, 1e-4, 1e-6, 1e-9):
+            table = problem.solve(method, gap=gap).held().table
+            margins += table["margin"][table["state"] == "held"][:1].tolist()
+    assert max(margins) <= 0.3
+    assert max(margins) > 0.299
+    assert len(margins) >= 10
+
+
 def test_bounds_against_which_rows_are_pushed():
     data = gr.NodeData.from_arrays(None, np.array([[3.0, 0.2], [-3.0, 1.0]]), ["a", "b"])
     solution = gr.Problem(gr.MeanLoss(data) + gr.Box(-1.0, 2.0)(w)).solve(gr.Exact(), gap=1e-10)
@@ -321,6 +336,36 @@ def test_coefficients_of_a_node_and_advice_that_can_help_are_printed():
     assert str(solution.held(prove=True)).endswith("\nundecided: a smaller gap= may decide more")
 
 
+def test_a_coordinate_holds_whatever_the_others_do():
+    data = gr.NodeData.from_arrays(None, np.array([[0.0, 0.0], [0.1, 5.0]]), range(2))
+    found = gr.Problem(gr.MeanLoss(data) + 0.5 * gr.TotalVariation(nx.path_graph(2), gr.L1())).solve().held()
+    assert found.table["state"].tolist() == ["held", "not held"]  # y0 and y1
+    assert found.advice == ""
+
+
+def test_a_smaller_gap_is_advised_only_where_it_may_help():
+    X, node = np.random.default_rng(0).normal(size=(12, 2)), np.repeat(range(3), 4)
+    data = gr.NodeData.from_arrays(X, X[:, 0] * (1.0 + node), node)
+    flat = gr.QuantileLoss(data, tau=0.5) + 0.05 * gr.TotalVariation(nx.path_graph(3), gr.L2())  # nothing has curvature
+    assert gr.Problem(flat).solve().held().advice == "undecided: prove=True tries those with another value here: 2"
+    ball = gr.MeanLoss(gr.NodeData.from_arrays(None, np.eye(3), range(3))) + gr.Ball(0.5)(w.along(range(3), 2))
+    said = "undecided: of rows of Ball((D^2 w)_t) nothing is proved: its bounds are of several numbers"
+    assert gr.Problem(ball).solve().held().advice == said
+
+
+@pytest.mark.parametrize("penalty", [gr.L1(), gr.SquaredL2(), gr.HuberNorm(1.0)])
+def test_the_verb_that_is_advised_where_rows_are_no_edges_says_something(penalty):
+    data = gr.NodeData.from_arrays(None, np.arange(4.0) ** 2, range(4))
+    solution = gr.Problem(gr.MeanLoss(data) + penalty(w.along(range(4), 2))).solve()
+    (note,) = solution.flows.table().assumed
+    assert "clusters()" not in note
+    assert note.endswith("what holds at every optimum is said by held()")
+    with pytest.raises(TermError, match=r"does not compare two; solution\.held\(\) tells"):
+        solution.clusters()
+    smooth = "no penalty of the model has a kink or bounds" in str(solution.held())
+    assert smooth == (not isinstance(penalty, gr.L1))
+
+
 # ---- refusals --------------------------------------------------------------------------------------------------------
 def test_nothing_is_said_without_a_certificate():
     data = gr.NodeData.from_arrays(None, np.zeros(3), range(3))
@@ -333,7 +378,7 @@ def test_nothing_is_said_without_a_certificate():
 def test_a_model_without_penalties_has_no_rows():
     found = gr.Problem(gr.SquaredLoss(w.at([0, 1]), np.array([1.0, 2.0]))).solve().held()
     assert len(found.table) == 0
-    assert str(found) == "rows at every optimum: 0 held, 0 not held, 0 undecided"
+    assert str(found).endswith("\nno penalty of the model has a kink or bounds, so that none of its rows is held")
 
 
 def test_states_and_terms_that_are_not_there_are_refused():

@@ -9,6 +9,7 @@ import sys
 from dataclasses import dataclass
 from fractions import Fraction
 
+import cvxpy as cp
 import networkx as nx
 import numpy as np
 import pytest
@@ -175,15 +176,28 @@ def test_exact_values_bound_the_optimum(seed):
     assert float(lower) == pytest.approx(certificate.dual, rel=1e-6, abs=1e-6 * abs(certificate.primal))
 
 
-def test_the_hash_names_the_problem():
-    def form(strength=0.1, seed=0, order=range(4)):
+def test_the_hash_names_the_problem(tmp_path):
+    def problem(strength=0.1, seed=0, order=range(4)):
         graph = nx.Graph()
         graph.add_nodes_from(order)
         graph.add_edges_from([(2, 1), (0, 1), (3, 2)] if order != range(4) else CHAIN.edges)
-        return gr.Problem(gr.SquaredLoss(data(seed=seed)) + strength * gr.TotalVariation(graph, gr.L1())).form
+        return gr.Problem(gr.SquaredLoss(data(seed=seed)) + strength * gr.TotalVariation(graph, gr.L1()))
 
-    assert model_hash(form()) == model_hash(form(order=(3, 1, 0, 2)))
-    assert len({model_hash(form()), model_hash(form(0.2)), model_hash(form(seed=1))}) == 3
+    assert problem().hash() == problem(order=(3, 1, 0, 2)).hash()
+    assert len({problem().hash(), problem(0.2).hash(), problem(seed=1).hash()}) == 3
+
+    place, strength = str(tmp_path / "proof.json"), gr.Parameter(0.1)
+    problem().solve().prove(place)
+    varied = problem(strength)
+    assert verify.main([place, "--model", varied.hash()]) == 0
+    strength.value = 0.2
+    assert verify.main([place, "--model", varied.hash()]) == 1
+
+
+def test_the_hash_of_what_no_proof_states_is_refused_by_name():
+    graph = gr.TotalVariation(CHAIN, gr.Penalty.from_cvxpy(lambda z: cp.norm(z, 3), name="cubes"))
+    with pytest.raises(ProofError, match="cubes cannot be stated in a proof"):
+        gr.Problem(gr.SquaredLoss(data()) + graph).hash()
 
 
 # ---- terms of the user's own -----------------------------------------------------------------------------------------
@@ -389,7 +403,7 @@ def test_two_routes_give_one_hash(name, tmp_path):
         (tmp_path / "stations.csv").write_text(re.sub(r",2,(?=[^,]*$)", ",0,", table, flags=re.M).replace(",3,", ",1,"))
         text = text.replace("[2, 3]", "[0, 1]")
     (tmp_path / "model.toml").write_text(text)
-    assert model_hash(gr.read_model(tmp_path / "model.toml").problem.form) == second_route(tmp_path / "model.toml")
+    assert gr.read_model(tmp_path / "model.toml").problem.hash() == second_route(tmp_path / "model.toml")
 
 
 # ---- rows of any kind ------------------------------------------------------------------------------------------------

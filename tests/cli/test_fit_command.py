@@ -11,6 +11,7 @@ import pytest
 from cli_cases import run
 
 import graphreg as gr
+from graphreg.cli.fitting import typed
 from graphreg.fitting import recipe
 from graphreg.tuning.warm import Warm
 
@@ -64,6 +65,16 @@ def test_errors_speak_of_options(folder, options, said):
     assert done.exit_code in (2, 3)
     assert done.output.startswith("Error: ")
     assert said in done.output
+
+
+def test_proofs_are_looked_for_on_demand(folder):
+    asked = ("fit", "visits.csv", "edges.csv", *ASKED, "--missing", "drop", "--json")
+    near, proved = (json.loads(run(*asked, *more).stdout)["clusters"] for more in ((), ("--prove",)))
+    assert not near["certain"]
+    assert proved["certain"]
+    assert proved["proved_count"][0] == proved["proved_count"][1] == proved["count"]
+    said = "gap=6e-08 should decide them; a smaller gap= may; clusters(prove=True) looks for proofs"
+    assert typed(said) == "--gap 6e-08 should decide them; a smaller --gap may; --prove looks for proofs"
 
 
 def test_columns_are_mended_in_the_file(folder):
@@ -150,7 +161,12 @@ def test_standard_errors_and_intervals_are_written_and_shown(folder):
     assert lonely.exit_code == 0
     assert lonely.stderr.count("no intervals: ") == 1
     assert "'St. F'" in lonely.stderr
-    pd.testing.assert_frame_equal(pd.read_csv("few.csv"), pd.read_csv("intervals.csv"), rtol=1e-2)
+    few = pd.read_csv("few.csv")
+    assert few[few["reason"].notna()][["node", "coefficient"]].values.tolist()[0] == ["St. F", "intercept"]
+    assert few["reason"].notna().tolist() == few["low"].isna().tolist() == [False] * 10 + [True] * 2
+    pd.testing.assert_frame_equal(few[:10].drop(columns="reason"), pd.read_csv("intervals.csv"), rtol=1e-2)
+    told = json.loads(run(*asked, "--intervals", "few.csv", "--force", "--json").stdout)["intervals"]
+    assert [row.get("reason") for row in told] == [None] * 10 + few["reason"][10:].tolist()
     rows = pd.read_csv("visits.csv").dropna()
     rows.groupby("clinic").head(1).to_csv("visits.csv", index=False)
     none = run("fit", "visits.csv", "edges.csv", *ASKED, "--by", "node", "--intervals", "none.csv")

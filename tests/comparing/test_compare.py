@@ -346,3 +346,24 @@ def test_labels_of_long_options_are_short():
         (gr.PrimalDual(balance=1.0), "PrimalDual(balance=1.0)"),
     ):
         assert method.label == label
+
+
+# ---- on an engine ----------------------------------------------------------------------------------------------------
+def test_an_engine_carries_out_each_method_that_it_can(problem):
+    """With the messages that it really sends: lost ones are sent again. The others are named, and run as ever."""
+    engine = gr.Actors(faults=gr.Faults(drop=0.2, resend=True))
+    kept = {"seed": 2, "rounds": 10, "gap": 0.0}
+    found = gr.compare(problem, [gr.Exact(), gr.PrimalDual(), gr.ADMM()], engine=engine, **kept)
+    table, plain = found.table(), gr.compare(problem, [gr.PrimalDual(), gr.ADMM()], **kept)
+    for method in (gr.PrimalDual(), gr.ADMM()):
+        alone = problem.solve(method, engine=engine, on_failure="return", **kept)
+        assert table.loc[method.label, "messages"] == alone.ledger.total_messages
+        assert table.loc[method.label, "solving_messages"] > plain.table().loc[method.label, "solving_messages"]
+    assert found.in_one_place == ("Exact(clarabel)",)
+    assert "not carried out by the engine, and ran in one place: Exact(clarabel)" in str(found)
+    assert plain.in_one_place == ()
+
+
+def test_what_is_no_engine_is_refused(problem):
+    with pytest.raises(ModelError, match=r"engine must be gr\.Actors"):
+        gr.compare(problem, engine="actors")

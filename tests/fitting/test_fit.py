@@ -69,6 +69,13 @@ def test_the_code_does_the_same(fitted):
     assert names["solution"].objective == fitted.solution.objective
 
 
+def test_clusters_are_proved_on_demand(fitted):
+    proved = replace(fitted, prove=True)
+    assert "near: proved to be at most" in " ".join(str(fitted).split())
+    assert "every edge is decided by a proof" in " ".join(str(proved).split())
+    assert "solution.clusters(prove=True)" in proved.code()
+
+
 def test_what_is_printed(fitted):
     said = str(fitted)
     for part in ("96 rows; a graph of 8 nodes and 7 edges", "SquaredLoss, since 'y' holds numbers", "mse, the smaller"):

@@ -75,12 +75,13 @@ def test_missing_cells(frame, edges, tmp_path):
     path = write(frame, tmp_path)
     dropped = gr.fit(path, edges, missing="drop", **HOW)
     assert len(dropped.rows.frame) == 20
-    assert "4 of 24 rows have missing cells, and were left out" in dropped.remarks
+    assert "left out: 4 of 24 rows, for missing cells of 'y', 'age', 'own'" in dropped.remarks
     filled = gr.fit(path, edges, missing="mean", **HOW)
     assert len(filled.rows.frame) == 23
     assert filled.rows.frame["age"][1] == pytest.approx(frame["age"].mean())
     assert filled.rows.frame["own"][3] == frame["own"].mode()[0]
     assert "2 of 'age', 1 of 'own'" in filled.remarks[0]
+    assert "left out: 1 of 24 rows, for missing cells of 'y'" in filled.remarks  # and not of what was filled
     new = pd.DataFrame({"region": ["101"], "age": [np.nan], "own": ["own"]})
     known = new.assign(age=frame["age"].mean())
     assert filled.predict(new).tolist() == pytest.approx(filled.predict(known).tolist())
@@ -123,7 +124,9 @@ def test_files_of_edges(frame, tmp_path):
     assert gr.fit(table, path, edge_weight="km", **HOW).graph.weight.tolist() == [2.0]
     with pytest.raises(DataError, match="'a', 'b', 'km'; a file of edges"):
         gr.fit(table, path, edge_weight="miles", **HOW)
-    with pytest.raises(DataError, match="this graph has its weights"):
+    edges = pd.DataFrame({"a": [101, 102], "b": [102, 103], "km": [2.0, 0.5]})
+    assert gr.fit(frame, edges, edge_weight="km", **HOW).graph.weight.tolist() == [2.0, 0.5]
+    with pytest.raises(GraphError, match=r"edge_weight= names weights of a frame of edges, .* not of a list"):
         gr.fit(table, [("101", "102")], edge_weight="km", **HOW)
     path.write_text("a,b,weight\n101,102,2\n102,,1\n102,103,far\n")
     with pytest.raises(DataError, match="in lines 3, 4; a node without edges needs no line: leave it out"):

@@ -9,7 +9,7 @@ import pytest
 
 import graphreg as gr
 from graphreg import inference
-from graphreg.errors import GraphError, TermError
+from graphreg.errors import DataError, GraphError, TermError
 
 NODES = ["a", "b", "c", "d"]
 PATH = gr.Graph.from_edges([("a", "b"), ("b", "c"), ("c", "d")])
@@ -190,14 +190,29 @@ def test_intervals_of_all_nodes_leave_out_what_penalties_decide_there():
     rows = pd.DataFrame({"site": np.repeat(list("abc"), 12), "x": rng.normal(size=36)})
     rows["soil"] = np.where(rows["site"] == "a", "clay", np.where(rng.random(36) < 0.5, "clay", "loam"))
     rows["y"] = rows["x"] + rng.normal(size=36)
-    fit = gr.fit(rows, [("a", "b"), ("b", "c")], target="y", node="site", folds=2, strengths=[0.1])
+    fit = gr.fit(rows, [("a", "b"), ("b", "c"), ("c", "d")], target="y", node="site", folds=2, strengths=[0.1])
     regions = inference.local_regions(fit)
     table = regions.table(0.9)
     assert table.index.tolist() == [
         *(("a", name) for name in ("intercept", "x")),
         *((node, name) for node in "bc" for name in ("intercept", "x", "soil[loam]")),
     ]
-    assert regions["a"].assumed[-1] == "soil[loam] left out: the node penalties alone decide them"
+    assert regions["a"].assumed[-1] == "soil[loam] left out: decided by the node penalties alone"
     np.testing.assert_array_equal(table.loc["b"].to_numpy(), regions["b"].intervals(0.9).to_numpy())
     assert "samples of each node" in str(table)
     assert "12 samples" not in str(table)
+    assert table.verdict == "no intervals of soil[loam] of 'a': decided by the node penalties alone"
+    empty = {("d", name): "the node has no samples" for name in ("intercept", "x", "soil[loam]")}
+    assert regions.reasons == {("a", "soil[loam]"): "decided by the node penalties alone", **empty}
+    assert len(table) + len(regions.reasons) == fit.table().size  # each coefficient has an interval or a reason
+
+
+def test_a_node_that_penalties_alone_decide_is_left_out_with_the_reason():
+    x = np.repeat([1.0, 2.0, 0.0], 6)[:, None] * np.tile([1.0, -1.0], 9)[:, None]
+    data = gr.NodeData.from_arrays(x, x[:, 0] + np.tile([0.1, 0.0, -0.2], 6), np.repeat(list("abc"), 6))
+    regions = inference.local_regions(gr.Problem(gr.SquaredLoss(data) + 0.1 * gr.NodePenalty(gr.SquaredL2())))
+    assert list(regions) == ["a", "b"]
+    assert regions.left_out == {"c": "'c': decided by the node penalties alone"}
+    assert list(regions.reasons) == [("c", "x0")]
+    with pytest.raises(DataError, match="'c': decided by the node penalties alone"):
+        regions["c"]

@@ -174,6 +174,13 @@ def test_a_node_whose_data_fall_short_is_named(case):
     fits(LOSSES[kind][0], X[rows], y[rows], node[rows], 1e-3)  # which helps
 
 
+def test_a_sample_that_alone_determines_several_numbers():
+    rows = gr.NodeData.from_arrays(None, np.arange(10.0).reshape(5, 2), ["one", *["more"] * 4])
+    found = local_fits(gr.Problem(gr.MeanLoss(rows)).form)
+    with pytest.raises(DataError, match=r"node 'one' alone determines a coefficient"):
+        found.covariance("HC3")
+
+
 def test_a_sample_that_alone_determines_a_coefficient():
     X, y, node = drawn("squared")
     X[node == 1, 2] = 0.0

@@ -135,6 +135,29 @@ def test_what_is_no_graph_is_refused_in_words(given, said):
         gr.Graph.of(given)
 
 
+COLUMNS = ["from", "to", "km"]
+NAMED = {
+    "networkx": lambda: nx.from_pandas_edgelist(pd.DataFrame(TEXT, columns=COLUMNS), *COLUMNS),
+    "igraph": lambda: of_igraph(TEXT, edge_attrs=["km"]),
+    "frame": lambda: pd.DataFrame(TEXT, columns=COLUMNS),
+    "polars": lambda: pl.DataFrame(TEXT, schema=COLUMNS, orient="row"),
+}
+
+
+@pytest.mark.parametrize("form", NAMED)
+def test_weights_have_a_name_of_their_own(form):
+    graph = gr.Graph.of(NAMED[form](), edge_weight="km")
+    assert {(*edge, w) for edge, w in zip(graph.edges(), graph.weight.tolist(), strict=True)} == set(TEXT)
+    with pytest.raises(GraphError, match=r"no edge has the attribute 'mk'|'km': give"):
+        gr.Graph.of(NAMED[form](), edge_weight="mk")
+
+
+@pytest.mark.parametrize("given", [TEXT, adjacency(), gr.Graph.chain("ab")])
+def test_weights_without_a_name_are_not_named(given):
+    with pytest.raises(GraphError, match="edge_weight= names weights of a frame of edges"):
+        gr.Graph.of(given, edge_weight="km")
+
+
 def test_edges_that_repeat_are_summed_on_demand():
     edges = [("a", "b", 2.0), ("b", "a", 1.0), ("b", "c", 1.0), ("a", "b", 0.5)]
     with pytest.raises(GraphError, match=r"'a' - 'b' appears twice|'b' - 'a' appears twice"):

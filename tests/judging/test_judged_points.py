@@ -191,9 +191,9 @@ def test_flows_that_are_given_need_no_other_step(problem):
     found = problem.solve(gr.Exact(), gap=1e-10)
     (flows,), (prices,) = found.certificate.dual_point.flows, found.certificate.dual_point.prices
     for given in ({"flows": flows}, {"flows": [flows], "prices": [prices]}, {"flows": 1.01 * flows}):
-        assert [step.name for step in problem.certify(found.coef, gap=1e-1, **given).steps] == ["given flows"]
+        assert [step.name for step in problem.certify(found.coef, gap=1e-1, **given).steps] == ["given flows, repaired"]
     assert problem.certify(found.coef).steps[-1].name == "kinks within 0.01"
-    assert problem.certify(found, gap=1e-9).steps[-1].name == "given flows"
+    assert problem.certify(found, gap=1e-9).steps[-1].name == "given flows, repaired"
 
 
 def test_a_point_far_away_is_told_of_a_better_one(problem):
@@ -477,6 +477,9 @@ def test_flows_that_were_given_are_judged_as_they_are():
     assert judged.as_given <= 1.05
     assert "the flows given prove by themselves that 1.05" in str(judged)
     assert judged.dual > 1.19
+    own, repaired = (judged.primal - bound for bound in (judged.as_given, judged.steps[0].dual))
+    assert f"<= optimum (relative gap {own / judged.primal:.3g})" in str(judged)
+    assert f"given flows, repaired: relative gap {repaired / judged.primal:.3g}," in str(judged)
     for _ in range(5):
         u = rng.uniform(-0.5, 0.5, 7)
         assert problem.certify(STATIONS, flows=u).as_given == pytest.approx(value_of(u), abs=1e-9)

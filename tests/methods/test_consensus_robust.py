@@ -138,6 +138,19 @@ def test_nobody_is_told_that_more_rounds_help_against_liars(problem):
         assert "allow more" in problem.solve(method, rounds=2, gap=1e-12, seed=0, engine=nobody).message
 
 
+@pytest.mark.parametrize(
+    "method",
+    [gr.FedAvg(), gr.FedAvg(local_steps=5), gr.FedProx(mu=0.1), gr.SCAFFOLD(), gr.Ditto(lam=0.1), gr.PFedMe(lam=1.0)],
+    ids=lambda m: m.label,
+)
+def test_baselines_name_liars_as_the_reason_too(problem, method):
+    """Where their options lead off the optimum, and where their own problem is certified, it is one reason more."""
+    lying = problem.solve(method, rounds=40, seed=0, engine=ATTACKS["constant"], on_failure="return")
+    honest = problem.solve(method, rounds=40, seed=0, engine=gr.Malicious([]), on_failure="return")
+    assert lying.message.count("malicious nodes lie (2)") == 1
+    assert "malicious" not in honest.message
+
+
 def test_it_says_that_no_optimum_is_found(problem):
     with pytest.warns(MethodWarning, match="robust means lead to no optimum"):
         run = problem.solve(gr.LocalSGD(batch=None, robust=1), rounds=300)

@@ -196,6 +196,17 @@ def test_weights_of_0_and_empty_rows_leave():
         gr.Problem(gr.SquaredLoss(empty @ w, np.r_[1.0, SEEN]) + rough)
 
 
+@pytest.mark.parametrize("method", [gr.PrimalDual(), gr.ADMM()], ids=["PrimalDual", "ADMM"])
+def test_a_sample_without_features_of_a_second_loss(method):
+    X, node = np.array([[1.0], [0.0], [2.0], [1.0]]), ["a", "a", "b", "b"]
+    first = gr.SquaredLoss(gr.NodeData.from_arrays(X, [1.0, 2.0, 3.0, 4.0], node))
+    second = gr.SquaredHingeLoss(gr.NodeData.from_arrays(X, [1, 0, 1, 0], node))
+    problem = gr.Problem(first + second + 0.1 * gr.TotalVariation(nx.Graph([("a", "b")]), gr.SquaredL2()))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert problem.solve(method).status == "certified"
+
+
 def test_the_order_of_two_losses_does_not_matter():
     one, _ = two_losses()
     terms = one.terms

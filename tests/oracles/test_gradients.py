@@ -77,6 +77,12 @@ def test_smoothness_and_convexity_bound_the_change_of_the_gradient(view):
     assert (gradients.smoothness <= gradients.sample_smoothness * (1 + 1e-9)).all()
 
 
+def test_a_sample_without_features_has_no_curvature_where_the_loss_has_no_bound():
+    data = gr.NodeData.from_arrays([[0.0], [0.0], [2.0], [0.0]], np.ones(4), list("aabb"))
+    gradients = view_of(gr.Problem(gr.GammaLoss(data)).form).gradients
+    assert gradients.sample_smoothness.tolist() == [0.0, np.inf]
+
+
 def test_draws_follow_from_seed_kind_index_and_round_alone():
     few, all_ = Streams(3, "samples", [4, 2]), Streams(3, "samples", range(6))
     later = [all_.uniform(k, 2).copy() for k in range(300)]

@@ -78,6 +78,18 @@ def test_an_axis_is_read_again_after_a_zoom(pyplot):
     check_ticks(axes.yaxis)
 
 
+@pytest.mark.parametrize("values", [[5.438e-6, 5.4381e-6], [5.438e-6] * 2, [3e7, 3.0001e7], [0.12, 0.12]], ids=str)
+def test_values_that_are_nearly_equal_have_ticks_that_differ(pyplot, values):
+    figure, axes = pyplot.subplots()
+    axes.plot(values, values, "o")
+    log_scale(axes.xaxis, axes.yaxis)
+    figure.canvas.draw()
+    for axis in (axes.xaxis, axes.yaxis):
+        check_ticks(axis)
+        low, high = axis.get_view_interval()
+        assert low < min(values) <= max(values) < high
+
+
 def test_a_figure_can_be_pickled(pyplot):
     figure, axes = pyplot.subplots()
     axes.plot([1, 1000], [1e-8, 1.0])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -164,6 +166,17 @@ def test_long_chains_are_gone_through():
     rises = gr.NonNegative()(W.along(nodes) - 1.0)
     assert not torn(gr.Problem(loss + rises + gr.Box(0.0, 59.0)(W)).form)
     assert "by 0.5 in all" in torn(gr.Problem(loss + rises + gr.Box(0.0, 58.5)(W)).form)
+
+
+def test_constraints_of_one_name_are_told_apart():
+    """By their bounds, and of the problem as CVXPY has it too, where variables and matrices are none of the user's."""
+    problem = gr.Problem(THREE + gr.NodePenalty(gr.Box(0.0, 1.0)) + gr.NodePenalty(gr.Box(2.0, 3.0)))
+    said = problem.solve(on_failure="return").message
+    assert "NodePenalty(Box) [0 <= z <= 1] at 'c' on 'y1'; NodePenalty(Box) [2 <= z <= 3] at 'c' on 'y1', by" in said
+    found = gr.certify(problem.compile().cvxpy)
+    named = {f"`NodePenalty(Box) [{low} <= z <= {high}]`" for low, high in ((0, 1), (2, 3))}
+    assert found.status == "infeasible"
+    assert set(re.findall("`[^`]*`", found.message)) == named
 
 
 def test_where_no_point_is_the_answer_is_returned_if_asked_for():

@@ -101,6 +101,26 @@ def test_learning_curves():
     assert table.index.name == "round"
 
 
+def test_frames_are_in_the_table_number_by_number(tmp_path):
+    problem, names = chain(), ["one", "two", "three"]
+    look = {
+        "largest": lambda at: np.abs(at.w).max(),
+        "mean": lambda at: pd.Series(at.coef.mean(axis=0), names),
+        "score": lambda at: pd.DataFrame(at.coef[:2], ["a", "b"], names),
+    }
+    whole = problem.solve(gr.PrimalDual(), rounds=6, gap=0, observe=look, seed=0).observed
+    table = whole.table()
+    pairs = [f"score[{row}, {name}]" for row in "ab" for name in names]
+    assert table.columns.tolist() == ["largest", *(f"mean[{name}]" for name in names), *pairs]
+    np.testing.assert_array_equal(table["score[b, two]"], whole["score"][:, 1, 1])
+    np.testing.assert_array_equal(table["mean[two]"], whole["mean"][:, 1])
+    problem.solve(gr.PrimalDual(), rounds=3, gap=0, observe=look, seed=0, checkpoint=tmp_path / "run.h5")
+    again = problem.solve(gr.PrimalDual(), rounds=6, gap=0, observe=look, seed=0, checkpoint=tmp_path / "run.h5")
+    pd.testing.assert_frame_equal(again.observed.table(), table)
+    with pytest.raises(MethodError, match="other labels, or another order, after round 1 than before"):
+        problem.solve(gr.PrimalDual(), rounds=3, gap=0, observe={"k": lambda at: pd.Series([1.0], [at.round])})
+
+
 # ---- after which rounds ----------------------------------------------------------------------------------------------
 def test_the_grid():
     assert solve(rounds=30).observed.rounds.tolist() == [*range(21), 22, 24, 26, 28, 30]

@@ -198,6 +198,64 @@ def test_nodes_that_are_the_same_in_the_table_are_one_cluster(seed):
     assert "undecided" not in petersen(seed).solve(gap=found.decided_at).clusters().edges["state"].tolist()
 
 
+def halves(*terms, loss=gr.SquaredLoss, standardise=False):
+    """Twelve nodes on a path, whose intercepts are those of two halves, and whose slopes those of a quarter."""
+    rng, node = np.random.default_rng(0), np.repeat(range(12), 12)
+    frame = pd.DataFrame({"node": node, "x": 3.0 * rng.normal(size=144)})
+    frame["y"] = 2.0 * (node > 5) + frame["x"] * np.where(node > 2, 1.0, 3.0) + 0.5 * rng.normal(size=144)
+    how = {"node": "node", "target": "y", "features": ["x"], "intercept": True, "standardise": standardise}
+    return gr.Problem(sum(terms, start=gr.Model.of(loss(gr.NodeData.from_frame(frame, **how)))))
+
+
+def along(strength, penalty, features=None):
+    return strength * gr.TotalVariation(nx.path_graph(12), penalty, features)
+
+
+@pytest.mark.parametrize("features", [None, ["x"]])
+def test_what_one_term_proves_of_two_nodes_is_said_of_all_on_these_coordinates(features):
+    smooth, strength = along(0.05, gr.SquaredL2(), features), gr.Parameter(0.2, "strength")
+    problem = halves(along(strength, gr.L2()), smooth)
+    found, best = problem.solve().clusters(), problem.solve(gap=1e-12).certificate.w
+    of_kink, of_smooth = (part for _, part in found.edges.groupby("term", sort=False))
+    assert set(of_kink["state"]) == {"near", "split"}
+    assert [state == "near" for state in of_smooth["state"]] == [state == "near" for state in of_kink["state"]]
+    far = np.linalg.norm(np.diff(best, axis=0)[:, slice(None) if features is None else [1]], axis=1)
+    assert (far <= of_smooth["bound"]).all()
+    assert found.counts == {"fused": 0, **of_kink["state"].value_counts().to_dict(), "undecided": 0}
+    table = gr.path(problem, [0.2]).table()
+    assert table.loc[0, list(found.counts)].to_dict() == found.counts  # one count for both
+
+
+def test_terms_on_a_few_coordinates_say_nothing_of_the_others():
+    found = halves(along(500.0, gr.L2(), ["x"]), along(0.01, gr.SquaredL2())).solve().clusters()
+    of_few, of_all = (part["state"].tolist() for _, part in found.edges.groupby("term", sort=False))
+    assert set(of_few) == {"near"}
+    assert set(of_all) == {"split"}
+
+
+def test_proofs_are_advised_where_no_gap_decides():
+    problem = halves(along(0.5, gr.L2()), loss=lambda data: gr.QuantileLoss(data, tau=0.5))  # nothing has curvature
+    solution = problem.solve()
+    found = solution.clusters()
+    assert (open_ := found.counts["undecided"]) > 0
+    assert found.advice == "clusters(prove=True) looks for proofs"
+    assert problem.solve(gap=1e-9).clusters().counts["undecided"] == open_
+    assert solution.clusters(prove=True).counts["undecided"] < open_
+    coarse = problem.solve(gr.PrimalDual(), rounds=200, gap=0).clusters(prove=True)
+    assert coarse.counts["undecided"] > 0
+    assert coarse.advice.endswith("no proof was found")
+
+
+def test_distances_say_their_unit():
+    for standardise, unit in ((True, " (per standard deviation of a feature)"), (False, "")):
+        solution = halves(along(0.2, gr.L2()), standardise=standardise).solve()
+        found, facts = solution.clusters(), solution.summary().facts
+        assert found.counts["near"] > 0
+        assert f" apart{unit} at every optimum" in str(found)
+        assert facts["distance"].endswith(f"from the optimal parameters, over all nodes{unit}")
+        assert facts["distance"] in solution.certificate._repr_html_()
+
+
 @pytest.mark.parametrize("seed", [0, 3])
 def test_proofs_ask_for_the_gap_that_they_need(seed, monkeypatch):
     solution = petersen(seed).solve(gr.PrimalDual())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cvxpy as cp
 import networkx as nx
 import numpy as np
 import pytest
@@ -64,6 +65,44 @@ def test_the_capacity_is_that_in_the_direction_of_the_flow(penalty, capacity):
     (row,) = found.flows.table().to_dict("records")
     assert row["capacity"] == pytest.approx(capacity, rel=1e-4)
     assert row["saturated"] == np.isfinite(capacity)
+
+
+ARROWS = nx.DiGraph([(i, i + 1) for i in range(5)])
+ONE_SIDED = {  # on differences along arrows, with the capacities forwards and backwards
+    "order": (gr.NonNegative(), 0.0, np.inf),
+    "rises cost": (gr.Penalty.from_cvxpy(lambda z: cp.sum(cp.pos(z))), 1.0, 0.0),
+    "both cost": (gr.Penalty.from_cvxpy(lambda z: cp.sum(cp.maximum(2 * z, -z))), 2.0, 1.0),
+}
+
+
+@pytest.mark.parametrize("size", [1e-5, 1.0, 1e5])
+@pytest.mark.parametrize("name", ONE_SIDED)
+def test_of_one_sided_penalties_both_capacities_are_said(name, size):
+    """And of a row whose flow is at neither end the two nodes are equal, as everywhere."""
+    penalty, forwards, backwards = ONE_SIDED[name]
+    strength = 1.0 if isinstance(penalty, gr.AbstractConstraint) else 0.9 * size
+    fit = gr.MeanLoss(means(*(size * np.array([0.0, 5.0, 5.2, 1.0, 7.0, 3.5]))))
+    term = penalty(gr.w.across(ARROWS))
+    solution = gr.Problem(fit + (term if strength == 1.0 else strength * term)).solve(gr.Exact(), gap=1e-8)
+    table = solution.flows.table()
+    assert table.columns.tolist() == ["term", "row", "flow", "capacity", "back", "used", "saturated"]
+    back = table["flow"] < 0
+    np.testing.assert_allclose(table["capacity"].where(~back, table["back"]), strength * forwards, rtol=1e-6)
+    np.testing.assert_allclose(table["back"].where(~back, table["capacity"]), strength * backwards, rtol=1e-6)
+    differ = np.abs(np.diff(solution.coef[:, 0])) > 1e-3 * size
+    assert differ.any()
+    assert not differ.all()
+    assert table["saturated"][differ].all()
+    assert not table["saturated"][~differ].any()
+
+
+def test_a_capacity_of_nothing_is_not_drawn():
+    order = gr.NonNegative()(gr.w.across(ARROWS))
+    edges = 0.4 * gr.TotalVariation(nx.path_graph(6), gr.L1())
+    solution = gr.Problem(gr.MeanLoss(means(0.0, 5.0, 2.0, 1.0, 7.0, 3.5)) + order + edges).solve()
+    drawn = gr.plots.plot_flows(solution)
+    assert drawn.get_title().endswith("without capacities: NonNegative(w_j - w_i)")
+    assert sum(len(bars) for bars in drawn.containers) == 5
 
 
 def test_flows_to_the_ground_and_of_no_edges(solution):

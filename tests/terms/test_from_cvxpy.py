@@ -10,7 +10,7 @@ import pytest
 
 import graphreg as gr
 from graphreg import L1, L2, LInf, SquaredL2
-from graphreg.errors import ConvexityError, TermError
+from graphreg.errors import ConvexityError, ProofError, TermError
 from graphreg.terms.penalties import AbstractNorm, AbstractOneSided
 from graphreg.terms.penalties.base import AbstractPenalty
 
@@ -226,13 +226,14 @@ def test_a_function_that_works_the_other_way_is_told_the_option():
         (lambda z: cp.maximum(cp.norm(z) - 0.1, 0), "maximum(norm(z, 2) - 0.1, 0)", "in closed form"),
         (lambda z: cp.norm1(z) + 2 * cp.sum_squares(z), "norm1(z) + 2 * sum_squares(z)", "in closed form"),
         (lambda z: cp.sum(cp.logistic(2 * z) - z) - 3 * np.log(2), None, "in closed form"),
-        (lambda z: cp.norm1(cp.diff(z)), "norm1(z[1:3] - (z[0:2]))", "by projected gradients"),
+        (lambda z: cp.norm1(cp.diff(z)), "norm1(z[1:3] - z[0:2])", "by projected gradients"),
         (lambda z: cp.sum_largest(cp.abs(z), 2), "sum_largest(abs(z), 2)", "by cone programmes"),
     ],
 )
 def test_what_was_recognised_is_printed_as_a_user_writes_it(function, formula, way):
     said = repr(own(function).acting_on(3))
     assert formula is None or f": {formula} of 3 numbers, {way}" in said
+    assert said.endswith("no proof can state it>")
     assert way in said
     assert not re.search(r"Approx|Promote|None|array|object at", said), said
 
@@ -246,3 +247,17 @@ def test_a_name_with_a_space_is_told_below_the_formula():
     assert "\n      with sparse group(z) = norm(z, 2) + 0.5 * norm1(z)\n" in said
     of_numbers = gr.Loss.from_cvxpy(lambda x, y: cp.square(x - np.log1p(y)), data)  # no symbol has a logarithm of numpy
     assert " l(x_r'w_i; y_r)\n" in str(gr.Problem(of_numbers + gr.TotalVariation(gr.Graph.chain(2), group)))
+
+
+@pytest.mark.parametrize(
+    "function", [cp.norm, lambda z: 2 * cp.norm(z), lambda z: cp.norm(z, 3), lambda z: 2 * cp.norm1(z)], ids=str
+)
+def test_what_it_acts_as_says_whether_a_proof_can_state_it(function):
+    data = gr.NodeData.from_arrays(np.ones((2, 2)), [0.0, 1.0], [0, 1])
+    acting = own(function).acting_on(2)
+    try:
+        gr.Problem(gr.SquaredLoss(data) + own(function)(gr.w)).hash()
+    except ProofError:
+        assert "; no proof can state it" in repr(acting)
+    else:
+        assert "no proof" not in repr(acting)

@@ -244,6 +244,13 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_call_goes_on(monkeypatch, tm
             gr.cross_validate(problem, grid)  # nothing is finished
 
 
+def test_a_file_of_a_model_whose_rows_make_no_clusters_is_read_again(tmp_path):
+    data, lam = gr.NodeData.from_dict({i: (np.eye(2), [i, 1.0]) for i in range(3)}), gr.Parameter(0.1)
+    problem = gr.Problem(gr.SquaredLoss(data) + lam * gr.SquaredL2()(gr.w.along(range(3), 2)) + ridge())
+    first, again = (gr.cross_validate(problem, [0.1, 1.0], 2, checkpoint=tmp_path / "cv.npz") for _ in range(2))
+    pd.testing.assert_frame_equal(again.scores, first.scores, check_exact=True)
+
+
 def test_a_file_of_something_else_is_refused(tmp_path):
     problem, lam, _ = plain()
     file = tmp_path / "cv.npz"

@@ -228,6 +228,16 @@ def test_an_infimum_that_is_not_attained():
     assert [solution.status for solution in path] == ["unattained"] * 2
 
 
+def test_points_whose_infimum_is_not_attained_are_those_of_the_file(tmp_path):
+    data = gr.NodeData.from_dict({i: ([[1.0, i], [1.0, 2.0]], [0, i]) for i in range(3)})
+    lam = gr.Parameter(0.1, name="lam")
+    problem = gr.Problem(gr.PoissonLoss(data) + lam * gr.TotalVariation(nx.path_graph(3), gr.SquaredL2()))
+    given = {"method": gr.PrimalDual(), "rounds": 25, "on_failure": "return", "checkpoint": tmp_path / "path.npz"}
+    first, again = (gr.path(problem, [0.01, 0.1, 1.0], **given) for _ in range(2))
+    assert {solution.status for solution in first} == {"unattained"}
+    np.testing.assert_array_equal(again.coef, first.coef)
+
+
 @pytest.mark.parametrize(
     ("strengths", "said"),
     [

@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from itertools import permutations
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -81,8 +82,9 @@ class Clusters(Shown):
     edges : DataFrame
         One row per edge between nodes (latent ones included) and per term: term, tail, head, state ("fused", "near",
         "split" or "undecided"), slack (capacity left by the flow, at the least; 0 where it is used up or the penalty
-        has no kink at 0), difference (||w_tail - w_head|| in this answer, on the term's coordinates), bound (what that
-        is at most, at every optimum; inf where nothing is proved), certain (fused or split: proved, with nothing left
+        has no kink at 0), difference (||w_tail - w_head|| in this answer, on the term's coordinates; of standardised
+        features w is per standard deviation), bound (what that is at most, at every optimum; inf where nothing is
+        proved), certain (fused or split: proved, with nothing left
         open; of a near edge its bound is proved, and not whether the ends are equal), split_in (where a penalty acts on
         each coordinate by itself, as L1 does, and there are several: the coordinates in which the ends are proved to
         differ at every optimum; in the others they may be equal. Else empty).
@@ -102,6 +104,10 @@ class Clusters(Shown):
         is split in all of them, or none is named.
     note : str
         What all proofs rest on beside arithmetic: empty, or the terms that the user wrote.
+    advice : str
+        What may decide the edges that are undecided; empty where none is.
+    unit : str
+        The unit of ``difference`` and ``bound``, in words; empty where it is that of tables.
     decided_at : float
         The relative gap, to be given as ``gap=`` of a solve, at which the undecided edges would be near or split, were
         the flows and differences those of this answer: an estimate. 0 where it is below what doubles can tell, or
@@ -115,6 +121,8 @@ class Clusters(Shown):
     interrupted: bool = False
     split_in: dict[str, int] = field(default_factory=dict[str, int])
     note: str = ""
+    advice: str = ""
+    unit: str = ""
     decided_at: float = 0.0
 
     @property
@@ -129,8 +137,21 @@ class Clusters(Shown):
             groups.setdefault(number, []).append(label)
         return sorted(groups.values(), key=len, reverse=True)
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many pairs of nodes are in each state; a pair on which several terms act is in that of the least sure of
+        them, split where one of them is."""
+        sure = {state: k for k, state in enumerate(("fused", "near", "undecided", "split"))}
+        worst: dict[frozenset[Hashable], str] = {}
+        ends = (self.edges[column].tolist() for column in ("tail", "head", "state"))
+        for tail, head, state in zip(*ends, strict=True):
+            pair = frozenset((tail, head))
+            worst[pair] = max(worst.get(pair, state), state, key=sure.__getitem__)
+        found = Counter(worst.values())
+        return {state: found[state] for state in STATES}
+
     def __str__(self) -> str:
-        count = self._counted()
+        count = self.counts
         states = ", ".join(f"{number} {state}" for state, number in count.items() if number or state != "near")
         sizes = ", ".join(str(len(group)) for group in self.members()[:8]) + (", ..." if self.count > 8 else "")
         groups = f"{self.count} clusters of sizes {sizes}"
@@ -158,18 +179,6 @@ class Clusters(Shown):
         yield more(len(groups), SHOWN)
         yield details("the edges", as_html(self.edges))
 
-    def _counted(self) -> dict[str, int]:
-        """The number of pairs of nodes in each state; a pair on which several terms act is in that of the least sure of
-        them, split where one of them is."""
-        sure = {state: k for k, state in enumerate(("fused", "near", "undecided", "split"))}
-        worst: dict[frozenset[Hashable], str] = {}
-        ends = (self.edges[column].tolist() for column in ("tail", "head", "state"))
-        for tail, head, state in zip(*ends, strict=True):
-            pair = frozenset((tail, head))
-            worst[pair] = max(worst.get(pair, state), state, key=sure.__getitem__)
-        found = Counter(worst.values())
-        return {state: found[state] for state in STATES}
-
     def _proved(self, count: dict[str, int]) -> str:
         """The proof in a few words."""
         named = ", ".join(f"{name} ({number})" for name, number in self.split_in.items())
@@ -180,10 +189,9 @@ class Clusters(Shown):
         if count["near"]:
             near = self.edges["state"] == "near"
             bound = float(self.edges["bound"][near].max())  # pyright: ignore[reportArgumentType]
-            said.append(f"near: proved to be at most {bound:.2g} apart at every optimum")
+            said.append(f"near: proved to be at most {bound:.2g} apart{self.unit} at every optimum")
         if count["undecided"]:
-            less = f"gap={self.decided_at:.0e} should decide them" if self.decided_at else "a smaller gap= decides more"
-            said.append(f"undecided: apart unless they are the same in this answer, {less}")
+            said.append(f"undecided: apart unless they are the same in this answer, {self.advice}")
         if coordinates:
             said.append(coordinates)
         low, high = self.count_range
@@ -195,8 +203,8 @@ def refuse_rows(form: Form) -> None:
     """Raise `TermError` where a term compares something else than two nodes."""
     for edge in form.unlike_edges:
         raise TermError(
-            f"clusters are nodes that agree, and {edge.name} does not compare two; solution.held() tells which of its "
-            "rows are 0"
+            f"clusters are nodes that agree, and {edge.name} does not compare two; solution.held() tells which rows of "
+            "the penalties hold"
         )
 
 
@@ -206,6 +214,10 @@ def clusters(certificate: Certificate, prove: bool = False, splitter: Splitter |
     With ``prove`` edges that are near are tried for a proof that they are fused, and the others, by the curvature of
     the clusters that were proved and then by ``splitter``, for a proof that they are split.
     """
+    import pandas as pd
+
+    from ...base.tables import LabelledTable
+
     form = certificate.form
     refuse_rows(form)
     claims, interrupted = _claims(certificate), False
@@ -214,8 +226,9 @@ def clusters(certificate: Certificate, prove: bool = False, splitter: Splitter |
             _prove(certificate, claims, splitter)
         except KeyboardInterrupt:
             interrupted = True
-    tables = [claim.table(form) for claim in claims]
-    table, number = _table(tables), joined(form, claims, _together)
+    none = pd.DataFrame(columns=list(COLUMNS))
+    table = LabelledTable(pd.concat([claim.table(form) for claim in claims], ignore_index=True) if claims else none)
+    number = joined(form, claims, _together)
     least = joined(form, claims, lambda claim: claim.state != "split")
     most = joined(form, claims, lambda claim: claim.state == "fused")
     first = {old: new for new, old in enumerate(dict.fromkeys(number.tolist()))}
@@ -223,10 +236,22 @@ def clusters(certificate: Certificate, prove: bool = False, splitter: Splitter |
     between = len(np.unique(least)), len(np.unique(most))
     certain = certificate.valid and bool(table["certain"].all())
     note = certificate.note if certificate.scope == OWN_TERMS else ""
-    shares = np.concatenate([np.ones(1), *(claim.share[claim.state == "undecided"] for claim in claims)])
-    enough = 0.5 * float(shares.min()) * certificate.relative_gap if len(shares) > 1 and certificate.valid else 0.0
-    enough = enough if enough >= LEAST else 0.0
-    return Clusters(table, by_label, certain, between, interrupted, _counted(form, claims), note, enough)
+    advice, enough = _advice(certificate, claims, prove)
+    counted, unit = _counted(form, claims), form.space.unit
+    return Clusters(table, by_label, certain, between, interrupted, counted, note, advice, unit, enough)
+
+
+def _advice(certificate: Certificate, claims: list[_Claim], proved: bool) -> tuple[str, float]:
+    """What may decide the edges that are undecided, and the relative gap that should decide all of them; 0 where there
+    is none that doubles can tell."""
+    shares = np.concatenate([np.zeros(0), *(claim.share[claim.state == "undecided"] for claim in claims)])
+    enough = 0.5 * shares * (certificate.relative_gap if certificate.valid else 0.0)
+    by_gap = enough >= LEAST
+    if by_gap.all():
+        return (f"gap={enough.min():.0e} should decide them", float(enough.min())) if len(shares) else ("", 0.0)
+    some = f"a smaller gap= should decide {by_gap.sum()} of them; " * bool(by_gap.any())
+    found = "no proof was found" if proved or not certificate.valid else "clusters(prove=True) looks for proofs"
+    return f"{some}{found}", 0.0
 
 
 def _counted(form: Form, claims: list[_Claim]) -> dict[str, int]:
@@ -286,7 +311,25 @@ def _claims(certificate: Certificate) -> list[_Claim]:
     whole = certificate.strong_convexity if certificate.valid else 0.0
     mu, size = node_convexity(form), scales(form, certificate.w)
     edges = [(k, edge) for k, edge in enumerate(form.edges) if edge.map.noun == "edge"]
-    return [_of_block(certificate, k, edge, gap, radius(edge, mu, whole, gap), size) for k, edge in edges]
+    claims = [_of_block(certificate, k, edge, gap, radius(edge, mu, whole, gap), size) for k, edge in edges]
+    for one, other in permutations(claims, 2):
+        fewer = np.isin(other.edge.columns(form.d), one.edge.columns(form.d)).all()
+        if fewer and one.edge.center is None and other.edge.center is None:
+            _carry(one, other, form.n)
+    return claims
+
+
+def _carry(one: _Claim, other: _Claim, n: int) -> None:
+    """What a term proves of two nodes holds for another one on no other coordinates, whatever its penalty."""
+    import pandas as pd
+
+    ends = (np.sort([claim.edge.tail, claim.edge.head], axis=0).astype(np.int64) for claim in (one, other))
+    known, asked = (low * n + high for low, high in ends)  # a number for the two nodes of each edge
+    for state in ("fused", "near"):
+        bounds: Any = pd.Series(one.bound, known)[one.state == state]
+        proved = bounds.groupby(level=0).min().reindex(asked).to_numpy()
+        there = (other.state == "undecided") & ~np.isnan(proved)
+        other.state[there], other.bound[there] = state, np.minimum(other.bound, proved)[there]
 
 
 def _of_block(certificate: Certificate, k: int, edge: EdgeBlock, gap: float, reach: Array, size: Array) -> _Claim:
@@ -308,7 +351,10 @@ def _of_block(certificate: Certificate, k: int, edge: EdgeBlock, gap: float, rea
     bound = np.minimum(found.length, difference * (1 + 1e-12) + reach) if kink else difference + reach
     with np.errstate(all="ignore"):  # bounds by slack are in proportion to the gap, those by curvature to its root
         shares = [(difference / reach) ** 2]
-        shares += [room / found.largest, (np.maximum(room - np.abs(z), 0.0) / reach[:, None]) ** 2] if kink else []
+        if kink:
+            slack_stays = (np.abs(z) / size[columns]).max(axis=1) < 1.0 - found.load  # or else the difference does
+            shares.append(np.where(slack_stays[:, None], room / found.largest, 0.0))
+            shares.append((np.maximum(room - np.abs(z), 0.0) / reach[:, None]) ** 2)
         share = np.max([np.nan_to_num(each.reshape(len(z), -1).min(axis=1)) for each in shares], axis=0)
     return _Claim(k, edge, state, slack, difference, bound, _beyond(z, reach), share)
 
@@ -346,11 +392,3 @@ def _masks(form: Form, claims: list[_Claim], state: str) -> list[Array]:
     for claim in claims:
         masks[claim.place] = claim.state == state
     return masks
-
-
-def _table(tables: list[pd.DataFrame]) -> pd.DataFrame:
-    import pandas as pd
-
-    from ...base.tables import LabelledTable
-
-    return LabelledTable(pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(COLUMNS)))

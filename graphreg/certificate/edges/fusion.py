@@ -82,10 +82,16 @@ UNBOUNDED = 1e300
 def fused(certificate: Certificate, apart: list[Array]) -> list[Array]:
     """The edges that are proved to be fused at every optimum, a mask per edge block of ``certificate.form``; those that
     are known to be ``apart`` (masks) are not tried."""
+    parts = separate(certificate.form)
+    return parts.together([~np.isnan(room) for room in rooms(certificate, parts, apart)], len(apart))
+
+
+def rooms(certificate: Certificate, parts: Separated, apart: list[Array]) -> list[Array]:
+    """The room that an optimal flow has at least inside the subgradients at 0, (m,) per block of ``parts``, on the
+    edges that are proved to be fused by it; nan on the others."""
     whole, w, gap = certificate.form, certificate.w, upper_gap(certificate)
-    none = [np.zeros(len(edge.tail), dtype=bool) for edge in whole.edges]
-    parts = separate(whole)
     form, samples = parts.form, optimal_prices(parts.form, w, gap)
+    none = [np.full(edge.count, np.nan) for edge in form.edges]
     if samples is None:
         return none
     flows = parts.parts(certificate.dual_point.flows)
@@ -98,9 +104,15 @@ def fused(certificate: Certificate, apart: list[Array]) -> list[Array]:
             return none
         ties = _Ties(form, movable)
         demand = _demand(form, w, gap, flows, samples, ties)
-        failing = ties.failing(demand, flows, loads, gap)
+        carried = ties.carried(demand, loads, gap)
+        t = [ties.load(k, u, eta) for k, (u, eta) in enumerate(zip(flows, carried, strict=True))]
+        failing = [eta.any(axis=1) & ~(each < INSIDE) for eta, each in zip(carried, t, strict=True)]
         if not any(mask.any() for mask in failing):
-            return parts.together(ties.within, len(whole.edges))
+            left = (
+                edge.weight * np.maximum(1.0 - each, 0.0) * (1.0 - 4 * U)
+                for edge, each in zip(form.edges, t, strict=True)
+            )
+            return [np.where(within, room, np.nan) for within, room in zip(ties.within, left, strict=True)]
         if round_ < ROUNDS // 2:  # edges with little room lead nowhere: without them first
             movable = [mask & ~fails for mask, fails in zip(movable, failing, strict=True)]
         else:
@@ -199,20 +211,23 @@ class _Ties:
         tied = np.all([self.member[j][tail] == self.member[j][head] for j in columns], axis=0)
         return tied & (True if edge.center is None else ~edge.center.any(axis=1))
 
-    def failing(self, demand: Region, flows: tuple[Array, ...], loads: list[Array], gap: float) -> list[Array]:
-        """The movable edges of spanning trees that cannot be shown to have room for what they must carry."""
-        eta = [np.zeros_like(u) for u in flows]
+    def carried(self, demand: Region, loads: list[Array], gap: float) -> list[Array]:
+        """What the edges of spanning trees must carry at most, shaped like the flows."""
+        eta = [
+            np.zeros((edge.count, len(columns))) for edge, columns in zip(self.form.edges, self.columns, strict=True)
+        ]
         for touching, columns in self.groups:
             for k, rows, places, amount in self._carry(touching, columns, demand, loads, gap):
                 eta[k][np.ix_(rows, places)] += amount
-        out: list[Array] = []
-        for k, (edge, u) in enumerate(zip(self.form.edges, flows, strict=True)):
-            carries: Array = np.asarray(eta[k].any(axis=1))
-            t = np.zeros(len(u))
-            if carries.any():
-                t[carries] = load(edge.part(carries), inside_at_zero(edge, u)[carries], eta[k][carries])
-            out.append(carries & ~(t < INSIDE))
-        return out
+        return eta
+
+    def load(self, k: int, u: Array, eta: Array) -> Array:
+        """The load at most of the edges of a block that lie within clusters, with what they must carry, (m,); 1 where a
+        penalty has no kink."""
+        edge, t, mine = self.form.edges[k], np.ones(len(u)), np.flatnonzero(self.within[k])
+        if len(mine) and has_kink(edge.penalty, u.shape[1]):
+            t[mine] = load(edge.part(mine), inside_at_zero(edge, u)[mine], eta[mine])
+        return t
 
     def _carry(
         self, touching: tuple[int, ...], columns: Array, demand: Region, loads: list[Array], gap: float

@@ -26,9 +26,9 @@ from ...terms.penalties import (
 from ..convexity import node_convexity
 from ..record import OWN_TERMS, Certificate
 from .dual_region import rounding
-from .fusion import Separated, fused, separate
+from .fusion import Separated, rooms, separate
 from .holding import held, interval
-from .near import nearness, radius, spread_of, upper_gap
+from .near import U, nearness, radius, spread_of, upper_gap
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,20 +133,30 @@ def held_rows(certificate: Certificate, tied: Tied | None = None) -> HeldRows:
     found = _fused(certificate, parts) if plain or not edges else held(certificate, parts)
     claims = list(_claims(certificate, parts, found))
     tries = _tie(certificate, parts, claims, tied)
-    table = _table(form, parts, claims)
-    more = f"; prove=True tries those with another value here: {tries}" if tied is None and tries else ""
-    advice = f"undecided: a smaller gap= may decide more{more}" if "undecided" in table["state"].tolist() else ""
-    return HeldRows(table, certificate.note if certificate.scope == OWN_TERMS else "", advice)
+    advice = _advice(parts, claims, tries if tied is None else 0)
+    return HeldRows(_table(form, parts, claims), certificate.note if certificate.scope == OWN_TERMS else "", advice)
+
+
+def _advice(parts: Separated, claims: list[_Claim], tries: int) -> str:
+    """What may decide the rows that are undecided, where anything may."""
+    if not claims:
+        return "no penalty of the model has a kink or bounds, so that none of its rows is held"
+    open_ = [claim for claim in claims if (claim.state == "undecided").any()]
+    nowhere = [parts.form.edges[claim.place].name for claim in open_ if not claim.ends]
+    said = ["a smaller gap= may decide more"] * any(claim.by_gap() for claim in open_)
+    said += [f"prove=True tries those with another value here: {tries}"] * bool(tries)
+    said += [f"of rows of {name} nothing is proved: its bounds are of several numbers" for name in nowhere]
+    return f"undecided: {'; '.join(said or ['no proof was found'])}" if open_ else ""
 
 
 def _fused(certificate: Certificate, parts: Separated) -> list[tuple[Array, Array]]:
     """What `held` gives, of edges alone: along spanning trees, which takes less time."""
-    masks = fused(certificate, [np.zeros(edge.count, dtype=bool) for edge in certificate.form.edges])
-    each = [
-        masks[k] | is_equality(e.penalty, len(c))
-        for e, k, c in zip(parts.form.edges, parts.owner, parts.columns, strict=True)
-    ]
-    return [(np.where(mask, 0.0, np.nan), np.full(len(mask), np.nan)) for mask in each]
+    open_ = [np.zeros(edge.count, dtype=bool) for edge in certificate.form.edges]
+    found = list[tuple[Array, Array]]()
+    for edge, known in zip(parts.form.edges, rooms(certificate, parts, open_), strict=True):
+        room = np.full_like(known, np.inf) if is_equality(edge.penalty, parts.form.width(edge)) else known
+        found.append((np.where(np.isnan(room), np.nan, 0.0), room))
+    return found
 
 
 def _is_interval(edge: EdgeBlock) -> bool:
@@ -168,6 +178,11 @@ class _Claim:
     def elsewhere(self) -> Array:
         return np.flatnonzero((self.state == "undecided") & ~np.isin(self.value, self.ends))
 
+    def by_gap(self) -> bool:
+        """True where a smaller gap may decide rows: at an end the room of their flows does, elsewhere the curvature."""
+        may = np.isin(self.value, self.ends) | np.isfinite(self.away)
+        return bool(self.ends) and bool((may & (self.state == "undecided")).any())
+
     @property
     def state(self) -> Array:
         apart = np.where(self.away > 0.0, "not held", "undecided")
@@ -188,8 +203,9 @@ def _claims(certificate: Certificate, parts: Separated, found: list[tuple[Array,
         bound, margin = np.abs(value) * (1.0 + 1e-12) + reach, room
         if has_kink(edge.penalty, z.shape[1]):
             near = nearness(edge, flows[place], spread[place], gap)
-            at[np.isnan(at) & (near.value == 0.0)] = 0.0
-            margin = np.where(np.isnan(room) & (at == 0.0), edge.weight * (1.0 - near.load), room)
+            optimal = np.isnan(at) & (near.value == 0.0)  # the flow of this answer, as its gap is 0
+            at[optimal] = 0.0
+            margin = np.where(optimal, edge.weight * (1.0 - near.load) * (1.0 - 4 * U), room)
             bound = np.minimum(bound, near.length)
         ends = _ends(edge, z.shape[1])
         away = np.min([np.abs(value - end) for end in ends], axis=0) if ends else np.zeros(len(value))

@@ -10,7 +10,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ...terms import Notation, Parameter, Strength, defined
+from ...base.escaping import upright
+from ...terms import Notation, Parameter, Strength, defined, notation_of
 from ...terms.penalties import AbstractConstraint, AbstractNorm, is_equality
 from ..form import EdgeBlock, Form, SampleBlock
 from .writing import NOTHING, Math, join, name, number, same
@@ -28,7 +29,8 @@ def fill(text: str, latex: str, z: Math, u: Math, c: Math, y: Math) -> Filled:
     """Replace the tokens of a `Notation`: argument, flow or price, weight and target."""
     written = [_fill(part, z.text, u.text, c.text, y.text, " * ") for part in defined(text)]
     typeset = [_fill(part, z.latex, u.latex, c.latex, y.latex, r" \cdot ") for part in defined(latex)]
-    definition = NOTHING if len(written) == 1 else Math(written[1], typeset[-1])
+    explained = typeset[1:] or [upright(part) for part in written[1:]]  # of a string there is no LaTeX
+    definition = NOTHING if len(written) == 1 else Math(written[1], explained[-1])
     return Filled(Math(written[0], typeset[0]), definition)
 
 
@@ -101,7 +103,7 @@ class SampleWords(AbstractWords):
 
     @property
     def notation(self) -> Notation:
-        return self.block.loss.notation
+        return notation_of(self.block.loss)
 
     @cached_property
     def predictor(self) -> str:
@@ -250,7 +252,7 @@ class EdgeWords(AbstractWords):
 
     @property
     def notation(self) -> Notation:
-        return self.block.penalty.notation
+        return notation_of(self.block.penalty)
 
     @property
     def constraint(self) -> bool:

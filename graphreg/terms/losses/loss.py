@@ -41,7 +41,8 @@ class AbstractLoss(AbstractSamples, Named):
     prices : PriceDomain
         dom l*, where prices may lie, as far as ``domain`` and ``clip`` do not say it.
     notation : Notation
-        The notation of one sample's loss; a function with the name of the class, unless a class says otherwise.
+        The notation of one sample's loss; a function with the name of the class, unless a class says otherwise. It
+        may say the text alone, as a string with ``%z`` for the predictor and ``%y`` for the target.
     """
 
     # ---- one sample; rows independent ----------------------------------------------------------------------------

@@ -37,7 +37,8 @@ class AbstractPenalty(ChecksNames, Named, ABC):
     domain : FlowDomain
         dom phi*, where the flows of an edge may lie: one of the kinds in `graphreg.terms.penalties.domain`.
     notation : Notation
-        The notation of the penalty; where a class says none, a function with its name.
+        The notation of the penalty; where a class says none, a function with its name. A class may
+        say the text alone, as a string with ``%z`` for the argument.
 
     Examples
     --------
