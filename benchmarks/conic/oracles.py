@@ -1,8 +1,8 @@
 """Problems whose optima are known exactly, and garbage in place of their answers: no bound may be false.
 
 Half of the optima are planted: integers times powers of two, chosen so that the conditions of Karush, Kuhn and Tucker
-hold without rounding. Of the others the conditions are solved in rational numbers, on the constraints that hold with
-equality at a solver's answer, and are looked at.
+hold without rounding. A quarter has curved atoms, see `kinks`. Of the others the conditions are solved in rational
+numbers, on the constraints that hold with equality at a solver's answer, and are looked at.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import numpy as np
 from graphreg import verify
 
 from .cases import Array
+from .kinks import WITHIN, kink
 
 KINDS = (
     "plain",
@@ -36,11 +37,12 @@ WAYS = ("near 1e-6", "near 1e-3", "near 1e-1", "random", "times 1e6", "times -1"
 
 @dataclass(frozen=True)
 class Known:
-    """minimise |G x|^2 / 2 + q'x over A x <= b, C x = d, and its optimum."""
+    """minimise |G x|^2 / 2 + q'x over A x <= b, C x = d, or a curved one, and its optimum, up to ``within``."""
 
     kind: str
     problem: cp.Problem
     optimum: Fraction
+    within: Fraction = Fraction(0)
 
 
 def exactly(x: Array) -> list[Any]:
@@ -133,6 +135,8 @@ def found(seed: int) -> Known | None:
 
 def draw(count: int) -> list[Known]:
     known = [planted(seed) for seed in range(count // 2)]
+    for kind, posed, optimum in map(kink, range(count // 4)):
+        known.append(Known(kind, posed, optimum, WITHIN * abs(optimum)))
     seed = 0
     while len(known) < count:
         one, seed = found(seed), seed + 1
@@ -155,9 +159,9 @@ def garbage(x: Array, z: Array, way: str, r: np.random.Generator) -> tuple[Array
     return x, z
 
 
-def false_of(lower: float, upper: float, optimum: Fraction) -> bool:
-    below = isfinite(lower) and Fraction(lower) > optimum
-    return below or lower == np.inf or upper == -np.inf or (isfinite(upper) and Fraction(upper) < optimum)
+def false_of(lower: float, upper: float, optimum: Fraction, within: Fraction) -> bool:
+    below = isfinite(lower) and Fraction(lower) > optimum + within
+    return below or lower == np.inf or upper == -np.inf or (isfinite(upper) and Fraction(upper) < optimum - within)
 
 
 def report(count: int, answers: int) -> list[str]:
@@ -174,7 +178,7 @@ def report(count: int, answers: int) -> list[str]:
             proved = certify.certify(each.problem, solver="CLARABEL")
         said[f"{each.kind}: {proved.status}"] += 1
         widths += [proved.relative_gap] if proved.status == "certified" else []
-        if false_of(proved.lower, proved.upper, each.optimum):
+        if false_of(proved.lower, proved.upper, each.optimum, each.within):
             false.append(f"optimum {k}, {each.kind}: {proved.lower!r}, {proved.upper!r}, {float(each.optimum)!r}")
     print(f"\n{count} optima that are known exactly: {len(widths)} certified, worst relative gap {max(widths):.1e}")
     print(*(f"  {number:4d}  {what}" for what, number in sorted(said.items())), sep="\n")
@@ -188,7 +192,7 @@ def report(count: int, answers: int) -> list[str]:
             found = certify.proved(stored.programme, canonical.Answer(x, z), 1e-6, helped=False)
         value = each.optimum * int(stored.sign) - Fraction(stored.offset)
         sides[f"{way}: {int(isfinite(found.lower))} lower, {int(isfinite(found.upper))} upper bound"] += 1
-        if false_of(found.lower, found.upper, value):
+        if false_of(found.lower, found.upper, value, each.within):
             false.append(f"garbage {k}, {way}, {each.kind}: {found.lower!r}, {found.upper!r}, {float(value)!r}")
     print(f"{answers} answers that are garbage:", *(f"  {n:4d}  {what}" for what, n in sorted(sides.items())), sep="\n")
     return false

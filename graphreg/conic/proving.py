@@ -54,11 +54,12 @@ def certify(problem: Any, *, solver: str | None = None, gap: float = 1e-6, **opt
     Raises
     ------
     ModelError
-        For what is no problem of CVXPY, integers, parameters without values, power cones of more than three dimensions.
+        For what is no problem of CVXPY or has no variables, integers, parameters without values, numbers that are NaN
+        or infinite where that is no bound, power cones of more than three dimensions.
     ConvexityError
         For a problem that does not follow CVXPY's rules.
     SolverError
-        For a solver that is unknown, not installed, or does not take the problem.
+        For a solver that is unknown, not installed, does not take the problem, or stops with an exception.
 
     Examples
     --------

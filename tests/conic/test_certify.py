@@ -178,8 +178,8 @@ def test_bounds_that_are_infinite_and_variables_without_entries():
 
 
 def test_answers_that_overflow_prove_nothing():
-    S = cp.Variable((2, 2), PSD=True)
-    stored = canonical.canonical(cp.Problem(cp.Minimize(1e10 * cp.trace(S)), [1e10 * S[0, 1] >= 1]))
+    S = cp.Variable((3, 3), PSD=True)
+    stored = canonical.canonical(cp.Problem(cp.Minimize(cp.trace(S)), [1e10 * (S - 1e-9 * cp.trace(S)) >> np.eye(3)]))
     p = stored.programme
     huge = Answer(np.full(len(p.q), 1e300), np.full(len(p.b), 1e300))
     with np.errstate(over="ignore", invalid="ignore"):
