@@ -32,7 +32,7 @@ from .program import FILE, SECONDS, choice, gap_option, main
 @choice("--repeated", "error", "sum", help="What becomes of edges that stand several times.")
 @click.option("--edge-weight", metavar="COLUMN", help="The weights of EDGES; by default 'weight', where there is one.")
 @choice("--by", "sample", "node", help="Hold out samples of every node, or whole nodes.")
-@click.option("--folds", type=click.IntRange(min=2), default=5)
+@click.option("--folds", metavar="N|COLUMN", default="5", help="So many at random, or one for each value of a column.")
 @choice(
     "--rule", "paired", "min", "1se", help="The best unless the strongest is as good; the best; or the one-SE rule."
 )
@@ -63,6 +63,7 @@ def fit(
     folder.check_new(predictions, to.force, "--predict")
     if rows is not None and not rows.is_file():
         raise DataError(f"--predict: there is no file {shown(str(rows))}")
+    asked["folds"] = int(asked["folds"]) if asked["folds"].isdecimal() else asked["folds"]
     names = None if features is None else [name.strip() for name in features.split(",")]
     with said_as_options():
         found = gr.fit(table, edges, features=names, gap=gap or 1e-6, progress=to.progress, **asked)
@@ -96,6 +97,8 @@ def _predicted(found: Any, rows: Path, unseen: str) -> Any:
     with said_as_options():
         predicted = found.predict(rows, unseen=unseen)
     given = found.rows.rows_like(rows)
+    if gaps := found.rows.filled(rows):
+        exits.say(f"missing cells of {shown(rows.name)} are filled as those of the table: {gaps}", err=True)
     for label in dict.fromkeys(given[found.rows.node].tolist()):
         if label not in found.graph.index:
             hint = did_you_mean(label, found.graph.index)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import checks
 from ..base.display import Brief
 from ..base.messages import did_you_mean, near, shown
-from ..errors import DataError, GraphError
+from ..errors import DataError, GraphError, ModelError
 from ..inputs import Graph, as_narwhals, is_frame, is_missing, names_of, plain_label
 
 if TYPE_CHECKING:
@@ -53,6 +54,10 @@ class UsedRows(Brief):
         The two values of a target of text, of which the second is coded as 1; empty otherwise.
     remarks : tuple of str
         One sentence for each thing that was done.
+    count : int
+        The number of rows of the source.
+    label : tuple
+        What the rows of the source have in the column that says their folds; empty where none does.
     """
 
     frame: pd.DataFrame = field(repr=False)
@@ -65,16 +70,54 @@ class UsedRows(Brief):
     ids: str
     remarks: tuple[str, ...]
     classes: tuple[Any, ...] = ()
+    count: int = 0
+    label: tuple[Any, ...] = field(default=(), repr=False)
+
+    def folds(self, given: Any) -> Any:
+        """Folds of these rows, where ``given`` are the folds of all rows of the source: labels, pairs (train, test),
+        or the name of a column; numbers of folds and splitters are of any rows."""
+        if self.label:
+            given = self.label
+        if checks.is_whole(given) or isinstance(given, str) or callable(getattr(given, "split", None)):
+            return given
+        given, place, kept = list(given), np.full(self.count, -1), self.frame.index.to_numpy()
+        place[kept] = np.arange(len(kept))
+        if all(isinstance(each, (tuple, list)) and len(each) == 2 for each in given):
+            return [tuple(self._places(rows, place, k) for rows in pair) for k, pair in enumerate(given)]
+        if len(given) != self.count:
+            raise ModelError(f"there are {len(given):,} fold labels and {self.count:,} rows; give one label per row")
+        return [given[k] for k in kept]
+
+    def _places(self, rows: Any, place: Array, k: int) -> Any:
+        """The places among these rows of those that a fold names, by position or mask."""
+        rows = np.asarray(rows)
+        if rows.dtype == bool and rows.shape == place.shape:
+            rows = np.flatnonzero(rows)
+        if rows.ndim != 1 or rows.dtype.kind not in "iu":
+            raise ModelError(
+                f"fold {k} must name rows by a mask of {self.count:,} entries or by position, got {rows!r}"
+            )
+        if rows.size and not 0 <= rows.min() <= rows.max() < self.count:
+            raise ModelError(f"fold {k} names a row that is not there: of {self.count:,} rows the first is 0")
+        return place[rows][place[rows] >= 0]
 
     def rows_like(self, frame: Any) -> pd.DataFrame:
         """Other rows with these columns and with the index that they have, filled by the same rule; the target is not
         needed."""
+        rows = self._given(frame)
+        return rows.fillna({name: value for name, value in self.fill.items() if name in rows})
+
+    def filled(self, frame: Any) -> str:
+        """How many missing cells of other rows are filled, and of which columns."""
+        return _gaps(self._given(frame), self.fill)
+
+    def _given(self, frame: Any) -> pd.DataFrame:
         rows = opened(frame, self.node, self.ids)[0]
         for c in rows.columns.intersection(list(self.numbers)):
             values, wrong = _as_numbers(rows[c])
             rows[c] = rows[c] if wrong.size else values
         rows.index = frame.index if is_frame(frame) else rows.index
-        return rows.fillna({name: value for name, value in self.fill.items() if name in rows})
+        return rows
 
 
 @dataclass(frozen=True)
@@ -85,6 +128,7 @@ class Columns:
     target: Hashable
     features: Sequence[Hashable] | None
     weights: Hashable | None
+    folds: Hashable | None = None  # no feature, unless it is named as one
 
 
 def read(table: Any, named: Columns, missing: str, ids: str) -> UsedRows:
@@ -92,14 +136,16 @@ def read(table: Any, named: Columns, missing: str, ids: str) -> UsedRows:
     node, target, weights = named.node, named.target, named.weights
     frame, name, first = opened(table, node, ids)
     asked = [node, target, *([] if weights is None else [weights])]
-    others = [c for c in frame.columns if c not in asked]
+    apart = [] if named.folds is None else [named.folds]
+    others = [c for c in frame.columns if c not in (*asked, *apart)]
     chosen = others if named.features is None else list(names_of(named.features))
-    unknown = [c for c in (*asked, *chosen) if c not in frame.columns]
+    unknown = [c for c in (*asked, *chosen, *apart) if c not in frame.columns]
     if unknown:
         raise DataError(f"{name} has no column {unknown[0]!r}; {near(str(unknown[0]), list(map(str, frame.columns)))}")
     if both := [c for c in chosen if c in asked]:
         raise DataError(f"the column {both[0]!r} is a feature and also node, target or weights; leave it out of one")
     complaints, remarks, numbers, categories = list[str](), list[str](), list[Hashable](), list[Hashable]()
+    label = tuple(frame[named.folds]) if apart else ()
     frame: Any = frame[[*asked, *chosen]].copy()
     for c in chosen:
         said, kind = _kind(frame, c, first)
@@ -115,7 +161,9 @@ def read(table: Any, named: Columns, missing: str, ids: str) -> UsedRows:
         complaints += _alike(frame[target])
     if copies := int(frame.duplicated().sum()) if numbers and not complaints else 0:
         remarks.append(f"{copies:,} of {len(frame):,} rows are copies of others, and were kept")
-    used = UsedRows(frame, node, target, weights, tuple(numbers), tuple(categories), {}, ids, tuple(remarks))
+    used = UsedRows(
+        frame, node, target, weights, tuple(numbers), tuple(categories), {}, ids, tuple(remarks), (), len(frame), label
+    )
     used = _without_gaps(replace(used, frame=frame[[*asked, *numbers, *categories]]), missing, first, complaints)
     if complaints:
         more = [f"... and {len(complaints) - MOST} more"] if len(complaints) > MOST else []
@@ -185,9 +233,7 @@ def _without_gaps(table: UsedRows, rule: str, first: int, complaints: list[str])
     if rule == "mean":
         fill = {c: frame[c].mean() for c in table.numbers}
         fill |= {c: frame[c].mode().iloc[0] for c in table.categories}
-        counts: Any = frame[list(fill)].isna().sum()
-        if counts.any():
-            said = ", ".join(f"{count:,} of {c!r}" for c, count in counts[counts > 0].items())
+        if said := _gaps(frame, fill):
             remarks.append(f"missing cells were filled with the mean, or the commonest category: {said}")
         frame = frame.fillna(fill)
     gaps = frame.isna()
@@ -202,6 +248,11 @@ def _without_gaps(table: UsedRows, rule: str, first: int, complaints: list[str])
         remarks.append(f"left out: {int(empty.sum()):,} of {len(frame):,} rows, for missing cells of {without}")
         frame = frame[~empty]
     return replace(table, frame=frame, fill=fill, remarks=tuple(remarks))
+
+
+def _gaps(frame: Any, fill: dict[Hashable, Any]) -> str:
+    counts: Any = frame[frame.columns.intersection(list(fill))].isna().sum()
+    return ", ".join(f"{count:,} of {c!r}" for c, count in counts[counts > 0].items())
 
 
 def opened(table: Any, node: Hashable, ids: str) -> tuple[pd.DataFrame, str, int]:

@@ -121,8 +121,11 @@ def fit(  # noqa: PLR0913
         there is one.
     by : {"sample", "node"}
         Whether samples or whole nodes are held out; see `cross_validate`.
-    folds : int, sequence or splitter
-        As in `cross_validate`; a column of times for instance, by position: ``folds=frame["year"]``.
+    folds : int, str, sequence or splitter
+        As in `cross_validate`, of all rows of the table; a fold loses the rows that are left out for missing cells. The
+        name of a column, as ``"year"``, holds out the rows of one value after the other, and the column is then no
+        feature unless it is named as one. That still learns from later years: for each period from those before it
+        alone give pairs of rows, ``[(train, test), ...]``.
     rule : {"paired", "min", "1se"}
         Which strength is taken: the best, unless it does not beat the strongest (one model for all) by more than one
         standard error of their difference on the same rows: then that one; the best; or the strongest within one
@@ -151,10 +154,12 @@ def fit(  # noqa: PLR0913
     for value, name, known in ((missing, "missing", RULES), (ids, "ids", IDS), (repeated, "repeated", REPEATED)):
         checks.one_of(*known)(value, name)
     ids = "text" if ids == "exact" and any(isinstance(each, (str, Path)) for each in (table, graph)) else ids
-    rows = read(table, Columns(node, target, features, weights), missing, ids)
+    rows = read(
+        table, Columns(node, target, features, weights, folds if isinstance(folds, str) else None), missing, ids
+    )
     whole, remarks = _joined(rows, *graph_of(graph, ids, repeated, edge_weight))
     rows, family = _finite(*_family(rows, loss), whole, remarks)
-    problem = _problem(rows, family, whole, gr.L2() if penalty is None else penalty)
+    problem, folds = _problem(rows, family, whole, gr.L2() if penalty is None else penalty), rows.folds(folds)
     chosen = {"scoring": SCORES.get(family.name, "loss"), "by": by, "rule": rule, "seed": seed}
     how: dict[str, Any] = chosen | {"gap": gap, "memory": memory, "jobs": jobs, "progress": progress}
     with allowing(memory, seconds), cut_short("fit", lambda: False):
