@@ -211,6 +211,9 @@ def test_scales_out_of_range_have_no_bound_and_are_named(scale, strength):
     solution = problem.solve(gr.PrimalDual(), rounds=20, on_failure="return")
     assert not solution.certificate.valid
     assert "out of range" in solution.certificate.note
+    alone = replace(problem.form.frozen(), samples=())
+    worth = Enclosure(alone).over(alone.nothing().flows)
+    assert worth.tolist() == [-np.inf if strength < 1.0 else 0.0]
 
 
 def test_a_bound_around_the_common_fit_is_one_of_the_problem():

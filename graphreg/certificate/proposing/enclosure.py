@@ -136,10 +136,9 @@ class Enclosure:
         if not self.refused:
             v = self.system.flat(DualPoint(flows, ()))
             zero = np.zeros(len(v))
+            box = Balanced(v, zero, zero, np.zeros(self.form.n_components, dtype=bool))
             with suppress(RefusedError):
-                return lower_bound(
-                    self.system, Balanced(v, zero, zero, np.zeros(self.form.n_components, dtype=bool))
-                ).lower
+                return lower_bound(self.system, box).lower
         return np.full(self.form.n_components, -np.inf)
 
     def _none(self, point: DualPoint, why: str) -> Enclosed:
