@@ -200,8 +200,7 @@ def _rows(form: Form, edge: EdgeBlock, u: Array, flow: dict[str, Array], full: f
     still = (u == 0.0).all(axis=1)
     along = np.where(still[:, None], np.eye(1, u.shape[1]), u)  # where nothing flows, along the first coordinate
     share = edge.penalty.domain.gauge(along / edge.weight[:, None])
-    with np.errstate(divide="ignore"):
-        capacity = row_norm(along) / share
+    capacity = np.divide(row_norm(along), share, where=share > 0.0, out=np.full(len(u), np.inf))
     used = np.where(still, 0.0, share)
     rows = edge.map.edges is None
     names = {"row": form.keys(edge)} if rows else dict(zip(("tail", "head"), form.ends(edge), strict=True))
