@@ -86,7 +86,7 @@ def assumed(fits: LocalFits, used: Array, reference: Reference, untested: int, a
             "the local estimates are biased by the node penalty: what is tested is that of the penalised parameters, "
             "which differ between nodes with equal parameters and different designs"
         )
-    void = int((reference.residual_df <= 0).sum())
+    void = int((~(reference.residual_df > 0)).sum())
     if void:
         out.append(
             f"{void} edge{'s have' if void > 1 else ' has'} too few samples for the robust test: p-value 1, kept"

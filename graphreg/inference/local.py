@@ -158,8 +158,9 @@ class LocalFits(Suggesting):
             )
         if h.ndim == 1:
             if kind == "HC4":
-                mean = np.bincount(block.node, h, self.form.n) / np.maximum(self.counts, 1)
-                return a / left ** (0.5 * np.minimum(4.0, h / mean[block.node]))
+                mean = (np.bincount(block.node, h, self.form.n) / np.maximum(self.counts, 1))[block.node]
+                share = np.divide(h, mean, where=mean > 0.0, out=np.zeros(len(h)))  # 0 where no sample has a feature
+                return a / left ** (0.5 * np.minimum(4.0, share))
             return a / (np.sqrt(left) if kind == "HC2" else left)
         return np.linalg.solve(left, a[:, :, None])[:, :, 0]
 
@@ -174,7 +175,8 @@ class LocalFits(Suggesting):
         P = self.inverse[self.fitted]
         C = contrast @ P
         omega = C @ of_losses(self.form, np.nan_to_num(self.coef))[self.fitted] @ C.transpose(0, 2, 1)
-        size = 1.0 / np.sqrt(np.einsum("ijj->ij", omega))
+        variance = np.einsum("ijj->ij", omega)
+        size = np.divide(1.0, np.sqrt(variance), where=variance > 0.0, out=np.zeros_like(variance))
         scaled = np.linalg.pinv(omega * size[:, :, None] * size[:, None, :], rtol=SINGULAR, hermitian=True)
         out = np.full_like(self.hessian, np.nan)
         scaled *= size[:, :, None] * size[:, None, :]

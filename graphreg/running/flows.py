@@ -196,9 +196,10 @@ def _rows(form: Form, edge: EdgeBlock, u: Array, flow: dict[str, Array], full: f
     still = (u == 0.0).all(axis=1)
     along = np.where(still[:, None], np.eye(1, u.shape[1]), u)  # where nothing flows, along the first coordinate
     share = edge.penalty.domain.gauge(along / edge.weight[:, None])
-    with np.errstate(divide="ignore"):
-        capacity = row_norm(along) / share
-        back = row_norm(along) / edge.penalty.domain.gauge(-along / edge.weight[:, None])
+    capacity, back = (
+        np.divide(row_norm(along), part, where=part > 0.0, out=np.full(len(u), np.inf))
+        for part in (share, edge.penalty.domain.gauge(-along / edge.weight[:, None]))
+    )
     used = np.where(still, 0.0, share)
     saturated = used >= full
     if isinstance(edge.penalty, AbstractOneSided):

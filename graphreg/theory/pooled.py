@@ -82,6 +82,7 @@ def pooled(vary: Varying, tied: Network, smooth: SmoothObjective) -> Solution:
             refuse_unattained(form, solution.certificate.w)
         w = newton(smooth, tied.ties, solution.certificate.w)
         certificate, _ = _certified(vary, smooth, tied, form, w)
+        certificate = certificate if certificate.holds(GAP) else solution.certificate
         if not certificate.holds(GAP):
             raise FailedError(f"the pooled problem was not solved to {GAP:g}: {solution.message}", solution)
     return as_solution(form, certificate)

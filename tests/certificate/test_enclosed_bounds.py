@@ -202,6 +202,20 @@ def test_a_component_without_a_bound_has_none_in_another_form():
     assert enclosure.beside(replace(found, box=lost)).value == -np.inf
 
 
+@pytest.mark.parametrize(("scale", "strength"), [(1.0, 1e-90), (1e-90, 1.0)])
+def test_scales_out_of_range_have_no_bound_and_are_named(scale, strength):
+    """Around the common model, which the targets ask for, bounds are proved of another form first."""
+    data = gr.NodeData.from_arrays(None, [1e6, 1e6 + 1.0, 1e6 + 3.0], list("abc"))
+    edges = gr.TotalVariation(nx.path_graph(list("abc")), gr.L2())
+    problem = gr.Problem(gr.MeanLoss(data, scale=scale) + strength * edges)
+    solution = problem.solve(gr.PrimalDual(), rounds=20, on_failure="return")
+    assert not solution.certificate.valid
+    assert "out of range" in solution.certificate.note
+    alone = replace(problem.form.frozen(), samples=())
+    worth = Enclosure(alone).over(alone.nothing().flows)
+    assert worth.tolist() == [-np.inf if strength < 1.0 else 0.0]
+
+
 def test_a_bound_around_the_common_fit_is_one_of_the_problem():
     """Targets around 1e6: the run is around the common fit, and its flows and prices are worth as much here."""
     graph, rng = nx.path_graph(30), np.random.default_rng(0)

@@ -555,3 +555,12 @@ def test_the_second_loss_of_a_node_is_stated_as_rows(tmp_path):
     proved = solution.prove(tmp_path / "proof.json", ["near"])
     assert float(proved.upper) == pytest.approx(solution.objective, rel=1e-12)
     assert check((tmp_path / "proof.json").read_bytes()).said[1:]
+
+
+def test_an_answer_far_from_the_optimum_blames_no_term(tmp_path):
+    """The exact optimum is worth less than the answer, which is what answers far off are."""
+    data = gr.NodeData.from_arrays([[1.0], [1.0], [2.0]], [1.0, 3.0, 5.0], list("abc"))
+    edges = gr.TotalVariation(nx.path_graph(list("abc")), gr.SquaredL2())
+    problem = gr.Problem(gr.SquaredLoss(data) + edges)
+    proved = problem.certify(np.full((3, 1), 9.0)).prove(tmp_path / "proof.json", ["fused"])
+    assert proved.lower <= proved.upper < problem.value(np.full((3, 1), 9.0))

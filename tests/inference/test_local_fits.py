@@ -174,6 +174,14 @@ def test_a_node_whose_data_fall_short_is_named(case):
     fits(LOSSES[kind][0], X[rows], y[rows], node[rows], 1e-3)  # which helps
 
 
+def test_a_node_without_features_has_no_variance_and_no_leverage():
+    data = gr.NodeData.from_arrays([[0.0], [0.0], [1.0], [2.0], [0.5]], [0.0, 1.0, 1.0, 2.5, 0.1], list("aabbb"))
+    found = local_fits(gr.Problem(gr.SquaredLoss(data) + 0.1 * gr.NodePenalty(gr.SquaredL2())).form)
+    with np.errstate(all="raise"):
+        assert found.covariance("HC4")[0] == 0.0
+        assert found.metric(np.eye(1))[0] == 0.0
+
+
 def test_a_sample_that_alone_determines_several_numbers():
     rows = gr.NodeData.from_arrays(None, np.arange(10.0).reshape(5, 2), ["one", *["more"] * 4])
     found = local_fits(gr.Problem(gr.MeanLoss(rows)).form)

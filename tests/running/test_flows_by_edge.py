@@ -59,3 +59,11 @@ def test_flows_of_several_terms_on_the_same_edges():
         assert wrong not in solution.flows
         with pytest.raises(KeyError, match="is not an edge of the problem"):
             solution.flows[wrong]
+
+
+def test_the_capacity_of_flows_of_which_nothing_is_used():
+    """1e-130 of flows whose conjugate is finite everywhere; the square of their length is 0 in floats."""
+    data = gr.NodeData.from_arrays(None, np.array([[0.0, 1e-130], [0.0, 3e-130]]), ["a", "b"])
+    edges = 1e-70 * gr.TotalVariation(nx.Graph([("a", "b")]), gr.SquaredL2())
+    table = gr.Problem(gr.MeanLoss(data) + edges).solve(gr.PrimalDual(), rounds=10, on_failure="return").flows.table()
+    assert table["capacity"].tolist() == [np.inf]

@@ -351,3 +351,14 @@ def test_an_elastic_net_has_that_of_its_norm(penalty, shape):
     assert found.lower == pytest.approx(norm.lower, rel=1e-5)
     assert found.certificate(1.001).holds(1e-6)
     assert found.better(0.99).decrease > 0
+
+
+def test_where_newton_ends_far_off_the_exact_answer_is_taken(monkeypatch):
+    rng, graph = np.random.default_rng(0), nx.path_graph(4)
+    lam = gr.Parameter(1.0)
+    problem = gr.Problem(loss_of("squared", graph, rng) + lam * gr.TotalVariation(graph, gr.L2()))
+    known = strength_max(problem)
+    monkeypatch.setattr("graphreg.theory.pooled.newton", lambda smooth, ties, w: w + 0.1)
+    found = strength_max(problem)
+    assert found.consensus.certificate.holds(1e-8)
+    assert found.value == pytest.approx(known.value, rel=1e-3)

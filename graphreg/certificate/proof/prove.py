@@ -119,18 +119,18 @@ def _found(
 ) -> Found:
     """The exact points: an optimum where that is wanted and found, else those near the certificate's."""
     why = "none was looked for"
-    if optimal:
-        try:
-            W, dual = exact_optimum(form, model, certificate.w, point)
-        except ProofError as error:
-            why = str(error)
-        else:
-            lowest, highest = model.dual(dual), model.primal(W)
-            _agree(certificate, float(Fraction(highest, 1 << UNIT)))
-            return Found(form, model, W, dual, lowest, highest, certificate.w, certify_tied)
     W, upper = _upper(form, model, certificate.w)
     _agree(certificate, float(Fraction(upper, 1 << UNIT)))
     verify.STATE.work = verify.WORK
+    if optimal:
+        try:
+            best, dual = exact_optimum(form, model, certificate.w, point)
+        except ProofError as error:
+            why = str(error)
+        else:
+            lowest, highest = model.dual(dual), model.primal(best)
+            return Found(form, model, best, dual, lowest, highest, certificate.w, certify_tied)
+        verify.STATE.work = verify.WORK
     enough = math.floor(Fraction(certificate.dual) * 2**UNIT) if certificate.valid else -np.inf
     lower: Lower = lower_bound(form, model, certificate.w, point, enough)
     return Found(form, model, W, lower.point, lower.bound, upper, certificate.w, certify_tied, why)

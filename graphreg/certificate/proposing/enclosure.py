@@ -116,7 +116,9 @@ class Enclosure:
         """What is proved of the same dual points here, where ``found`` is of a form with the same graph and designs."""
         if self.refused or found.box is None or found.box.high.shape != (self.system.size,):
             return None
-        return self._enclosed(lower_bound(self.system, found.box, plain=True), found.box)
+        with suppress(RefusedError):
+            return self._enclosed(lower_bound(self.system, found.box, plain=True), found.box)
+        return None
 
     def absorbed(self, nodes: ShiftedDuals, point: DualPoint, w: Array) -> Enclosed | None:
         """What follows from flows and prices that are nearly the gradients at w, where squares absorb what is left."""
@@ -131,12 +133,13 @@ class Enclosure:
 
     def over(self, flows: tuple[Array, ...]) -> Array:
         """What flows are worth in a form without samples, whatever they are to balance: a lower bound by component."""
-        if self.refused:
-            return np.full(self.form.n_components, -np.inf)
-        v = self.system.flat(DualPoint(flows, ()))
-        zero = np.zeros(len(v))
-        box = Balanced(v, zero, zero, np.zeros(self.form.n_components, dtype=bool))
-        return lower_bound(self.system, box).lower
+        if not self.refused:
+            v = self.system.flat(DualPoint(flows, ()))
+            zero = np.zeros(len(v))
+            box = Balanced(v, zero, zero, np.zeros(self.form.n_components, dtype=bool))
+            with suppress(RefusedError):
+                return lower_bound(self.system, box).lower
+        return np.full(self.form.n_components, -np.inf)
 
     def _none(self, point: DualPoint, why: str) -> Enclosed:
         none = np.full(self.form.n_components, -np.inf)
