@@ -79,7 +79,7 @@ def test_a_column_of_folds_is_no_feature():
         ("weak", "did you mean 'week'"),
         ([0, 1] * 30, "there are 60 fold labels and 72 rows"),
         ([([0, 1], [2, 72]), ([2], [3])], "fold 0 names a row that is not there: of 72 rows"),
-        ([([0.5], [2]), ([2], [3])], "fold 0 must be rows by position or a mask of 72 entries"),
+        ([([0.5], [2]), ([2], [3])], "fold 0 must name rows by a mask of 72 entries or by position"),
     ],
 )
 def test_folds_that_are_wrong_are_named(folds, said):
