@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 SINGULAR = 1e-11  # smallest over largest eigenvalue, in units in which the diagonal is 1
 EMPTY = "the node has no samples"
-ALONE = "decided by the node penalties alone"  # of a coefficient without an interval
-DECIDED = 1e-6  # share of the data in the curvature that decides a coefficient, below which it is rounding
+ALONE = "the data of the node leave it open, and node penalties decide"  # of a coefficient without an interval
+OPEN = 1e-4  # share of a coefficient in a direction that the data leave open, below which it is rounding
 INDEFINITE = 1e-8  # so far below 0 an eigenvalue, in the same units, is no rounding
 POINTS = 200  # of an ellipse
 FEW = 3  # nodes left out that are named in a sentence
@@ -260,10 +260,10 @@ def _few(things: list[str], where: str) -> str:
 @in_time
 def local_regions(problem: Any, covariance: str = "HC3", *, seconds: float | None = None) -> LocalRegions:
     """The standard errors, confidence intervals and region of each node's own estimate, from its data alone, by label,
-    in the units of the columns where features were standardised; see `local_fits`. Coefficients that node penalties
-    alone decide, as of a column that is the same in all rows of a node, are left out there, and said so:
-    ``regions.reasons`` has them. So are nodes whose data do not determine their coefficients or errors:
-    ``regions.left_out`` has the reason of each.
+    in the units of the columns where features were standardised; see `local_fits`. Coefficients that the data leave
+    open, so that node penalties decide, as of a column that is the same in all rows of a node, or of one that others
+    make up, are left out there, and said so: ``regions.reasons`` has them. So are nodes whose data do not determine
+    their coefficients or errors: ``regions.left_out`` has the reason of each.
 
     Parameters
     ----------
@@ -333,7 +333,7 @@ def _regions(form: Form, covariance: str, *, worth: bool = True) -> dict[Hashabl
     index, coef = names_of(form), form.space.in_units(fits.coef)
     V = form.space.covariance_in_units(fits.covariance(covariance))
     ridge = bool(fits.form.edges)
-    share = np.einsum("nij,nji->ni", fits.inverse, of_losses(fits.form, np.nan_to_num(fits.coef)))  # of the data
+    curvature = of_losses(fits.form, np.nan_to_num(fits.coef))
     out = dict[Hashable, ConfidenceRegion]()
     for i in np.flatnonzero(fits.fitted):
         label, m = form.labels[i], int(fits.counts[i])
@@ -345,12 +345,27 @@ def _regions(form: Form, covariance: str, *, worth: bool = True) -> dict[Hashabl
             *(("of the penalised coefficients: the bias of the node penalties is not counted",) if ridge else ()),
             *((fits.worth,) if worth else ()),
         )
-        decided = share[i] > DECIDED
+        decided = _determined(curvature[i], index)
         none = [f"{', '.join(map(str, index[~decided]))} left out: {ALONE}"] * (not decided.all())
         estimate, own = pd.Series(coef[i][decided], index=index[decided]), V[i][np.ix_(decided, decided)]
         if decided.any():
             out[label] = ConfidenceRegion(estimate, own, f"node {label!r}, its own estimate", (*assumed, *none))
     return out
+
+
+def _determined(H: Array, names: pd.Index) -> Array:
+    """The coefficients that no direction without curvature has a share in: along it others may take their place. Of
+    classes a common shift of all is no such direction: it changes nothing, and penalties make their sum 0."""
+    diagonal = np.diag(H)
+    size = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
+    scaled = H / size[:, None] / size[None, :]
+    if names.nlevels > 1:
+        feature = names.get_level_values(0)
+        shift = np.where(feature.to_numpy()[:, None] == feature.unique().to_numpy(), size[:, None], 0.0)
+        shift /= np.linalg.norm(shift, axis=0)
+        scaled = scaled + shift @ shift.T
+    values, vectors = np.linalg.eigh(scaled)
+    return np.abs(vectors[:, values <= SINGULAR * values[-1]]).max(axis=1, initial=0.0) <= OPEN
 
 
 def names_of(form: Form) -> pd.Index:

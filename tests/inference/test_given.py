@@ -11,6 +11,7 @@ import graphreg as gr
 from graphreg import inference
 from graphreg.errors import DataError, GraphError, TermError
 
+OPEN = "the data of the node leave it open, and node penalties decide"
 NODES = ["a", "b", "c", "d"]
 PATH = gr.Graph.from_edges([("a", "b"), ("b", "c"), ("c", "d")])
 RING = nx.cycle_graph(NODES)
@@ -184,6 +185,22 @@ def test_columns_that_nearly_agree_beside_a_small_ridge_have_no_negative_varianc
         assert (region.std_error > 0).all()
 
 
+def test_coefficients_that_others_make_up_have_no_interval():
+    """A column twice, and categories of a node without the base one: the sum is determined, and none of them alone."""
+    rng = np.random.default_rng(3)
+    rows = pd.DataFrame({"site": np.repeat(list("ab"), 24), "x": rng.normal(size=48), "u": rng.normal(size=48)})
+    rows["twice"] = 2 * rows["x"]
+    rows["kind"] = np.tile(["corner", "kiosk", "super"], 16)
+    rows.loc[(rows["site"] == "b") & (rows["kind"] == "corner"), "kind"] = "super"
+    rows["y"] = rows["x"] + rows["u"] + rng.normal(size=48)
+    fit = gr.fit(rows, [("a", "b")], target="y", node="site", folds=2, strengths=[0.1])
+    regions = inference.local_regions(fit)
+    assert list(regions["a"].intervals().index) == ["intercept", "u", "kind[kiosk]", "kind[super]"]
+    assert list(regions["b"].intervals().index) == ["u"]
+    assert set(regions.reasons.values()) == {OPEN}
+    assert len(regions.reasons) + len(regions.table()) == fit.table().size
+
+
 def test_intervals_of_all_nodes_leave_out_what_penalties_decide_there():
     """A feature that is the same in all rows of a node has no standard error, least of all one of 0."""
     rng = np.random.default_rng(5)
@@ -197,13 +214,13 @@ def test_intervals_of_all_nodes_leave_out_what_penalties_decide_there():
         *(("a", name) for name in ("intercept", "x")),
         *((node, name) for node in "bc" for name in ("intercept", "x", "soil[loam]")),
     ]
-    assert regions["a"].assumed[-1] == "soil[loam] left out: decided by the node penalties alone"
+    assert regions["a"].assumed[-1] == f"soil[loam] left out: {OPEN}"
     np.testing.assert_array_equal(table.loc["b"].to_numpy(), regions["b"].intervals(0.9).to_numpy())
     assert "samples of each node" in str(table)
     assert "12 samples" not in str(table)
-    assert table.verdict == "no intervals of soil[loam] of 'a': decided by the node penalties alone"
+    assert table.verdict == f"no intervals of soil[loam] of 'a': {OPEN}"
     empty = {("d", name): "the node has no samples" for name in ("intercept", "x", "soil[loam]")}
-    assert regions.reasons == {("a", "soil[loam]"): "decided by the node penalties alone", **empty}
+    assert regions.reasons == {("a", "soil[loam]"): OPEN, **empty}
     assert len(table) + len(regions.reasons) == fit.table().size  # each coefficient has an interval or a reason
 
 
@@ -212,7 +229,7 @@ def test_a_node_that_penalties_alone_decide_is_left_out_with_the_reason():
     data = gr.NodeData.from_arrays(x, x[:, 0] + np.tile([0.1, 0.0, -0.2], 6), np.repeat(list("abc"), 6))
     regions = inference.local_regions(gr.Problem(gr.SquaredLoss(data) + 0.1 * gr.NodePenalty(gr.SquaredL2())))
     assert list(regions) == ["a", "b"]
-    assert regions.left_out == {"c": "'c': decided by the node penalties alone"}
+    assert regions.left_out == {"c": f"'c': {OPEN}"}
     assert list(regions.reasons) == [("c", "x0")]
-    with pytest.raises(DataError, match="'c': decided by the node penalties alone"):
+    with pytest.raises(DataError, match=f"'c': {OPEN}"):
         regions["c"]
