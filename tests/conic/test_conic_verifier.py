@@ -268,6 +268,8 @@ def test_what_is_wrong_with_a_pair_is_said():
             verify.reach(posed, proposal([0.0, 0.0], rows=[0, 1], columns=columns, radius=radius))
     with pytest.raises(RefusedError, match="two rows share a column"):  # a column without a row
         verify.reach(system([[1.0, 0.0]], [0.0]), proposal([0.0, 0.0], rows=[0], columns=[0, 1], radius=[1.0, 1.0]))
+    with pytest.raises(RefusedError, match="a correction leaves its room"):  # of a row without entries
+        verify.reach(system([[0.0]], [0.0]), proposal([0.0], rows=[0], columns=[0], radius=[1.0]))
     given = replace(proposal([0.0, 0.0], rows=[0], columns=[0], radius=[1.0], left=[1]), witness=())
     with pytest.raises(ValueError, match="shorter"):  # a row that is left, and no witness of it
         verify.reach(posed, given)
@@ -639,7 +641,8 @@ def test_exponential_cones(dual):
         assert verify.in_exponential(tuple(v[:, None]), tuple(off[:, None]), 0.0, dual)[0]
     assert min(seen.values()) > 100
     out = {False: [(-1, 1, 0), (-1, -1, 1), (-1, 1, -1), (1, 1, 1), (0, 1, 1), (1, 0, 1), (0.5, 0, 1), (-1, 0, -1)]}
-    out[True] = [(1, 1, 1), (-1, 0, -1), (-1, -2, 1), (-1, 0, 0), (0, -1, 1), (0, -0.5, 1), (0, 1, -1)]
+    out[False] += [(-1, -1, -2), (5e-324, 5e-324, 1e-323)]  # of which a product is rounded to what it is not
+    out[True] = [(1, 3, -2), (1, 1, 1), (-1, 0, -1), (-1, -2, 1), (-1, 0, 0), (0, -1, 1), (0, -0.5, 1), (0, 1, -1)]
     face = {False: [(-1, 0, 1), (0, 0, 1), (-1, 0, 0)], True: [(0, 1, 1), (0, 0, 1), (0, 1, 0)]}
     for some, holds in ((out, False), (face, True)):
         for v in some[dual]:
@@ -681,6 +684,18 @@ def test_power_cones(dual):
         ((-1.0, 1.0, 0.0), False),
     ):
         assert verify.inside(block, reached(v), dual) is holds
+
+
+def test_power_cones_of_all_sizes():
+    rng, seen = np.random.default_rng(13), {True: 0, False: 0}
+    for trial in range(300):
+        k = (2, 4)[trial % 2]  # x y^(k - 1) >= z^k
+        x, y = 10.0 ** rng.uniform(-140, 140, 2)
+        z = exp(log(x) / k + log(y) * (1 - 1 / k)) * (1 + EPS * float(rng.choice([-20000, 100, 300]) * rng.random()))
+        said = bool(verify.in_power(tuple(np.array([[x], [y], [z]])), (np.zeros(1),) * 3, 1 / k, False)[0])
+        assert not said or number(x) * number(y) ** (k - 1) >= number(z) ** k
+        seen[said] += 1
+    assert min(seen.values()) > 50
 
 
 # ---- values ----------------------------------------------------------------------------------------------------------
