@@ -594,6 +594,9 @@ def test_matrices():
         block = Block("psd", slice(0, 3), 2.0)
         assert verify.inside(block, reached([1.0, 0.5 * 2**0.5, 1.0], 0.0, radius), False) is holds
     assert not verify.in_semidefinite(np.array([1e-150, 1.0e-141, 1e-150]), np.zeros(3), 2)
+    three = 1e-140 * np.array([1.01, -0.95 * 2**0.5, 1.01, -0.95 * 2**0.5, -0.95 * 2**0.5, 1.01])
+    four = np.append(three, [0.0, 0.0, 0.0, 1.0])
+    assert not verify.in_semidefinite(four, np.zeros(10), 4)  # what is dropped is paid for
 
 
 def test_logarithms():
