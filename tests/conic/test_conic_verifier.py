@@ -6,6 +6,7 @@ Cases lie at the edge of what holds, so that a slack that is left out, a sign or
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import product
 from math import exp, log
@@ -644,8 +645,24 @@ def test_exponential_cones(dual):
         assert verify.in_exponential(tuple(v[:, None]), tuple(off[:, None]), 0.0, dual)[0]
     assert min(seen.values()) > 100
     out = {False: [(-1, 1, 0), (-1, -1, 1), (-1, 1, -1), (1, 1, 1), (0, 1, 1), (1, 0, 1), (0.5, 0, 1), (-1, 0, -1)]}
-    out[False] += [(-1, -1, -2), (5e-324, 5e-324, 1e-323)]  # of which a product is rounded to what it is not
-    out[True] = [(1, 3, -2), (1, 1, 1), (-1, 0, -1), (-1, -2, 1), (-1, 0, 0), (0, -1, 1), (0, -0.5, 1), (0, 1, -1)]
+    out[False] += [
+        (-1, -1, -2),
+        (-1, -0.5, -1),
+        (-1, 0, -0.5),
+        (5e-324, 5e-324, 1e-323),
+    ]  # of which a product is rounded to what it is not
+    out[True] = [
+        (1, 3, -2),
+        (0.5, 3, -1),
+        (0, 1, -0.5),
+        (1, 1, 1),
+        (-1, 0, -1),
+        (-1, -2, 1),
+        (-1, 0, 0),
+        (0, -1, 1),
+        (0, -0.5, 1),
+        (0, 1, -1),
+    ]
     face = {False: [(-1, 0, 1), (0, 0, 1), (-1, 0, 0)], True: [(0, 1, 1), (0, 0, 1), (0, 1, 0)]}
     for some, holds in ((out, False), (face, True)):
         for v in some[dual]:
@@ -687,6 +704,20 @@ def test_power_cones(dual):
         ((-1.0, 1.0, 0.0), False),
     ):
         assert verify.inside(block, reached(v), dual) is holds
+
+
+def test_exponential_cones_of_all_sizes():
+    rng, seen = np.random.default_rng(14), {True: 0, False: 0}
+    with localcontext(prec=60):
+        for _ in range(300):
+            p = 10.0 ** rng.uniform(-30, 30)
+            z = p * exp(rng.uniform(-500, 500))
+            x = p * log(z / p)
+            x -= abs(x) * EPS * float(rng.choice([-20, 5, 40]) * rng.random())
+            said = bool(verify.in_exponential(tuple(np.array([[x], [p], [z]])), (np.zeros(1),) * 3, 0.0, False)[0])
+            assert not said or Decimal(p) * (Decimal(z) / Decimal(p)).ln() >= Decimal(x)
+            seen[said] += 1
+    assert min(seen.values()) > 40
 
 
 def test_power_cones_of_all_sizes():
