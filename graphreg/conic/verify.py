@@ -294,9 +294,8 @@ def inside(block: Block, found: Reached, dual: bool) -> bool:
 
 def in_second_order(V: Array, off: Array) -> bool:
     """True where t >= |u| for all (t, u) in the box of each row; the cone is its own dual."""
-    u = upwards(np.abs(V[:, 1:]) + off[:, 1:], 1)
-    t = V[:, 0] - off[:, 0]  # may be 0, exactly, where u is
-    squares = upwards((u * u).sum(axis=1), V.shape[1] + 5)  # the roundings of t, t t and what is left of it too
+    t, u = V[:, 0] - off[:, 0], np.abs(V[:, 1:]) + off[:, 1:]  # t may be 0, exactly, where u is
+    squares = upwards((u * u).sum(axis=1), V.shape[1] + 7)  # with those of u, of t, of t t, and of what is left of that
     return bool(((t >= 0.0) & (~u.any(axis=1) | (squares <= t * t - DUST))).all())
 
 
@@ -307,13 +306,13 @@ def in_semidefinite(v: Array, off: Array, k: int) -> bool:
     share = np.where(i == j, 1.0, 0.7071067811865476)
     S, R = np.zeros((2, k, k))
     S[i, j] = S[j, i] = v * share
-    R[i, j] = R[j, i] = upwards(off + 4 * EPS * np.abs(v), 3)
+    R[i, j] = R[j, i] = off + 4 * EPS * np.abs(v)  # the floor pays for its sums
     small = np.abs(S) < 1e-140  # so that no scaling underflows
     S, R = np.where(small, 0.0, S), R + np.where(small, np.abs(S), 0.0)
     live = R.any(axis=0)  # which covers S
     S, R = S[np.ix_(live, live)], R[np.ix_(live, live)]
     scale = 2.0 ** -np.round(np.log2(np.maximum(np.diag(S), 1e-200)) / 2)  # powers of two: without rounding
-    S, off = S * scale * scale[:, None], upwards((R * scale * scale[:, None]) @ np.ones(len(S)), len(S) + 3)
+    S, off = S * scale * scale[:, None], (R * scale * scale[:, None]) @ np.ones(len(S))
     shift = 2.0 * float(off.max()) + 8 * len(S) * (len(S) + 8) * EPS  # more than what the floor takes off
     try:
         factor = Factor(np.linalg.cholesky(S - shift * np.eye(len(S))), shift)
@@ -332,7 +331,7 @@ def log_bounds(r: Array) -> tuple[Array, Array]:
     m, k = np.where(low, 2 * m, m), k - low
     t = (m - 1.0) / (m + 1.0)
     series = np.zeros_like(t)
-    for i in range(TERMS - 1, -1, -1):
+    for i in reversed(range(TERMS)):
         series = series * (t * t) + 1.0 / (2 * i + 1)
     fine, coarse = 2.0 * t * series, k * LN2
     return coarse + fine, 8 * EPS * (np.abs(coarse) + np.abs(fine)) + DUST
@@ -383,9 +382,9 @@ def quadratic(P: Sparse, x: Pair) -> tuple[float, float]:
     """x'Px / 2 and how far off it is, over a box."""
     if not P.nnz:
         return 0.0, 0.0
-    v, radius = x.high, upwards(np.abs(x.low) + x.error, 1)
+    v, radius = x.high, np.abs(x.low) + x.error
     g, size = P @ v, abs(P)
-    value, most = float(v @ g) / 2.0, upwards(np.abs(v), 1)
+    value, most = float(v @ g) / 2.0, np.abs(v)
     rounding = (len(v) + longest(P) + 6) * EPS * float(most @ (size @ most)) / 2.0
     moved = float(radius @ (np.abs(g) + (longest(P) + 3) * EPS * (size @ most) + (size @ radius) / 2.0))
     return value, (rounding + moved) * MORE + len(v) * DUST

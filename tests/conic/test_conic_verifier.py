@@ -6,6 +6,7 @@ Cases lie at the edge of what holds, so that a slack that is left out, a sign or
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import product
 from math import exp, log
@@ -268,6 +269,8 @@ def test_what_is_wrong_with_a_pair_is_said():
             verify.reach(posed, proposal([0.0, 0.0], rows=[0, 1], columns=columns, radius=radius))
     with pytest.raises(RefusedError, match="two rows share a column"):  # a column without a row
         verify.reach(system([[1.0, 0.0]], [0.0]), proposal([0.0, 0.0], rows=[0], columns=[0, 1], radius=[1.0, 1.0]))
+    with pytest.raises(RefusedError, match="a correction leaves its room"):  # of a row without entries
+        verify.reach(system([[0.0]], [0.0]), proposal([0.0], rows=[0], columns=[0], radius=[1.0]))
     given = replace(proposal([0.0, 0.0], rows=[0], columns=[0], radius=[1.0], left=[1]), witness=())
     with pytest.raises(ValueError, match="shorter"):  # a row that is left, and no witness of it
         verify.reach(posed, given)
@@ -410,6 +413,7 @@ def test_what_a_floor_may_lose():
         assert f > 1.0 - 2.0**-29
     assert verify.floor(sp.csr_array([[1.0]]), np.zeros(1), factor_of([[0.0]], 0.5)) <= 1.0
     assert refused(verify.floor, sp.csr_array(np.eye(2)), np.zeros(2), Factor(np.ones((1, 1)), 0.5))
+    assert verify.floor(sp.csr_array([[0.0]]), np.zeros(1), factor_of([[1e-200]], 5e-324)) <= 0.0  # products underflow
     for wrong in (np.diag([1.0, np.nan]), np.diag([np.inf, 1.0])):
         assert verify.floor(sp.csr_array(np.eye(2)), np.zeros(2), factor_of(wrong, 0.0)) == -np.inf
 
@@ -592,6 +596,9 @@ def test_matrices():
         block = Block("psd", slice(0, 3), 2.0)
         assert verify.inside(block, reached([1.0, 0.5 * 2**0.5, 1.0], 0.0, radius), False) is holds
     assert not verify.in_semidefinite(np.array([1e-150, 1.0e-141, 1e-150]), np.zeros(3), 2)
+    three = 1e-140 * np.array([1.01, -0.95 * 2**0.5, 1.01, -0.95 * 2**0.5, -0.95 * 2**0.5, 1.01])
+    four = np.append(three, [0.0, 0.0, 0.0, 1.0])
+    assert not verify.in_semidefinite(four, np.zeros(10), 4)  # what is dropped is paid for
 
 
 def test_logarithms():
@@ -639,7 +646,24 @@ def test_exponential_cones(dual):
         assert verify.in_exponential(tuple(v[:, None]), tuple(off[:, None]), 0.0, dual)[0]
     assert min(seen.values()) > 100
     out = {False: [(-1, 1, 0), (-1, -1, 1), (-1, 1, -1), (1, 1, 1), (0, 1, 1), (1, 0, 1), (0.5, 0, 1), (-1, 0, -1)]}
-    out[True] = [(1, 1, 1), (-1, 0, -1), (-1, -2, 1), (-1, 0, 0), (0, -1, 1), (0, -0.5, 1), (0, 1, -1)]
+    out[False] += [
+        (-1, -1, -2),
+        (-1, -0.5, -1),
+        (-1, 0, -0.5),
+        (5e-324, 5e-324, 1e-323),
+    ]  # of which a product is rounded to what it is not
+    out[True] = [
+        (1, 3, -2),
+        (0.5, 3, -1),
+        (0, 1, -0.5),
+        (1, 1, 1),
+        (-1, 0, -1),
+        (-1, -2, 1),
+        (-1, 0, 0),
+        (0, -1, 1),
+        (0, -0.5, 1),
+        (0, 1, -1),
+    ]
     face = {False: [(-1, 0, 1), (0, 0, 1), (-1, 0, 0)], True: [(0, 1, 1), (0, 0, 1), (0, 1, 0)]}
     for some, holds in ((out, False), (face, True)):
         for v in some[dual]:
@@ -670,7 +694,7 @@ def test_power_cones(dual):
         v[2] = z * (1 - 1e-9)
         assert verify.in_power(tuple(v[:, None]), tuple(off[:, None]), a, dual)[0]
     assert min(seen.values()) > 100
-    for a in (2.0, -1.0):
+    for a in (2.0, -1.0, -0.5, *([] if dual else [0.0, 1.0])):
         assert not verify.in_power((np.ones(1), np.ones(1), np.zeros(1)), (np.zeros(1),) * 3, a, dual)[0]
     block = Block("pow", slice(0, 3), 0.5)
     for v, holds in (
@@ -681,6 +705,36 @@ def test_power_cones(dual):
         ((-1.0, 1.0, 0.0), False),
     ):
         assert verify.inside(block, reached(v), dual) is holds
+
+
+def test_exponential_cones_of_all_sizes():
+    rng, seen = np.random.default_rng(14), {True: 0, False: 0}
+    with localcontext(prec=60):
+        for _ in range(300):
+            p = 10.0 ** rng.uniform(-30, 30)
+            z = p * exp(rng.uniform(-500, 500))
+            x = p * log(z / p)
+            x -= abs(x) * EPS * float(rng.choice([-20, 5, 40]) * rng.random())
+            said = bool(verify.in_exponential(tuple(np.array([[x], [p], [z]])), (np.zeros(1),) * 3, 0.0, False)[0])
+            assert not said or Decimal(p) * (Decimal(z) / Decimal(p)).ln() >= Decimal(x)
+            seen[said] += 1
+    assert min(seen.values()) > 40
+
+
+def test_power_cones_of_all_sizes():
+    rng, seen = np.random.default_rng(13), {True: 0, False: 0}
+    for trial in range(900):
+        k = (2, 4)[trial % 2]  # x y^(k - 1) >= z^k
+        small = trial % 3 == 0  # near 1, where what counts is how the corners of the box are rounded
+        x, y = 1.0 + 1e-3 * (1.0 + rng.random(2)) if small else 10.0 ** rng.uniform(-140, 140, 2)
+        off = 1e-3 * small * rng.random(3)
+        room = float(rng.choice([-4, 2] if small else [-20000, 100, 300]) * rng.random())
+        z = exp(log(x - off[0]) / k + log(y - off[1]) * (1 - 1 / k)) * (1 + EPS * room) - off[2]
+        said = bool(verify.in_power(tuple(np.array([[x], [y], [z]])), tuple(off[:, None]), 1 / k, False)[0])
+        s, t, u = (number(v) + sign * number(o) for v, o, sign in zip((x, y, z), off, (-1, -1, 1), strict=True))
+        assert not said or s * t ** (k - 1) >= u**k
+        seen[said] += 1
+    assert min(seen.values()) > 50
 
 
 # ---- values ----------------------------------------------------------------------------------------------------------
@@ -763,7 +817,7 @@ def test_what_is_paid_for():
 
 def test_sums_of_bounds():
     assert verify._below(Pair(np.zeros(1), np.zeros(1), np.zeros(1)), 0.0, 0.0) <= 0.0
-    for high, second in ((1.0, 2.0**-53), (1.0, -(2.0**-54)), (2.0**-53, 1.0), (-1.0, 1.0 - 2.0**-53)):
+    for high, second in ((1.0, 2.0**-53), (1.0, -(2.0**-54)), (2.0**-53, 1.0), (-1.0, 1.0 - 2.0**-53), (0.1, -1.0)):
         pair = Pair(np.array([high]), np.array([0.0]), np.array([0.0]))
         assert number(verify._below(pair, second, 0.0)) <= number(high) + number(second)
         assert verify._below(pair, second, 0.5) <= high + second - 0.5
@@ -773,6 +827,18 @@ def test_sums_of_bounds():
 def test_a_product_with_a_radius_does_not_vanish():
     found = verify.linear(np.array([1e-200]), Pair(np.zeros(1), np.zeros(1), np.array([1e-200])))
     assert found.error[0] > 0.0
+
+
+def test_a_quadratic_form_that_rounding_takes_for_0():
+    """(P v)_1 = a b - c, of which c is the nearest double; and products that underflow."""
+    a, b = 0.1, 3.1
+    P = np.array([[0.0, a, a * b], [a, 0.0, 0.0], [a * b, 0.0, 0.0]])
+    v, radius = [0.0, b, -1.0], [0.5, 0.0, 0.0]
+    value, error = verify.quadratic(sp.csr_array(P), Pair(np.array(v), np.zeros(3), np.array(radius)))
+    for corner in corners(v, radius):
+        assert 0 < abs(objective(P, np.zeros(3), corner) - number(value)) <= number(error)
+    value, error = verify.quadratic(sp.csr_array([[1e-200]]), Pair(np.full(1, 1e-100), np.zeros(1), np.zeros(1)))
+    assert (value, error > 0.0) == (0.0, True)
 
 
 def test_contradictions_and_descents():
