@@ -135,17 +135,9 @@ def read(table: Any, named: Columns, missing: str, ids: str) -> UsedRows:
     """The usable rows of a file or a frame; `DataError` with all complaints at once where there are any."""
     node, target, weights = named.node, named.target, named.weights
     frame, name, first = opened(table, node, ids)
-    asked = [node, target, *([] if weights is None else [weights])]
-    apart = [] if named.folds is None else [named.folds]
-    others = [c for c in frame.columns if c not in (*asked, *apart)]
-    chosen = others if named.features is None else list(names_of(named.features))
-    unknown = [c for c in (*asked, *chosen, *apart) if c not in frame.columns]
-    if unknown:
-        raise DataError(f"{name} has no column {unknown[0]!r}; {near(str(unknown[0]), list(map(str, frame.columns)))}")
-    if both := [c for c in chosen if c in asked]:
-        raise DataError(f"the column {both[0]!r} is a feature and also node, target or weights; leave it out of one")
+    asked, chosen = _chosen(frame, name, named)
     complaints, remarks, numbers, categories = list[str](), list[str](), list[Hashable](), list[Hashable]()
-    label = tuple(frame[named.folds]) if apart else ()
+    label = () if named.folds is None else tuple(frame[named.folds])
     frame: Any = frame[[*asked, *chosen]].copy()
     for c in chosen:
         said, kind = _kind(frame, c, first)
@@ -171,6 +163,20 @@ def read(table: Any, named: Columns, missing: str, ids: str) -> UsedRows:
     if not len(used.frame):
         raise DataError(f"no row of {name} is left")
     return used if used.frame[target].dtype.kind in "biuf" else coded(used)
+
+
+def _chosen(frame: Any, name: str, named: Columns) -> tuple[list[Hashable], list[Hashable]]:
+    """The columns of nodes, targets and weights, and those of the features."""
+    asked = [named.node, named.target, *([] if named.weights is None else [named.weights])]
+    apart = [] if named.folds is None else [named.folds]
+    others = [c for c in frame.columns if c not in (*asked, *apart)]
+    chosen = others if named.features is None else list(names_of(named.features))
+    unknown = [c for c in (*asked, *chosen, *apart) if c not in frame.columns]
+    if unknown:
+        raise DataError(f"{name} has no column {unknown[0]!r}; {near(str(unknown[0]), list(map(str, frame.columns)))}")
+    if both := [c for c in chosen if c in asked]:
+        raise DataError(f"the column {both[0]!r} is a feature and also node, target or weights; leave it out of one")
+    return asked, chosen
 
 
 def checked_rows(
