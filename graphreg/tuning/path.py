@@ -221,14 +221,19 @@ class Path(Shown):
 
 def _row(strength: float, solution: Solution) -> dict[str, Any]:
     form, w, certificate = solution.form, solution.certificate.w, solution.certificate
+    read = {}
+    if solution.status != "infeasible":
+        read = {
+            "loss": float(sum(block.values(w).sum() for block in form.samples)),
+            "penalty": float(sum(edge.values(w).sum() for edge in form.edges)),
+            **({} if form.unlike_edges else {"clusters": (found := solution.clusters()).count, **found.counts}),
+        }
     return {
         "strength": strength,
         "status": solution.status,
         "relative_gap": certificate.relative_gap if certificate.valid else np.nan,
         "objective": solution.objective,
-        "loss": float(sum(block.values(w).sum() for block in form.samples)),
-        "penalty": float(sum(edge.values(w).sum() for edge in form.edges)),
-        **({} if form.unlike_edges else {"clusters": (found := solution.clusters()).count, **found.counts}),
+        **read,
         "rounds": solution.rounds,
         "seconds": solution.seconds,
     }

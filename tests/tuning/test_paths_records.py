@@ -37,6 +37,16 @@ def test_uncertified_points_are_told():
     assert "8 of 8" not in str(path)
 
 
+def test_strengths_without_an_answer_have_no_numbers_in_the_table():
+    data = gr.NodeData.from_dict({"a": ([[1.0]], [0.0]), "b": ([[1.0]], [1.0])})
+    boxes = gr.NodePenalty(gr.Box(2, 3)) + gr.NodePenalty(gr.Box(-1, 1))
+    graph = gr.Graph.from_edges([("a", "b")])
+    problem = gr.Problem(gr.SquaredLoss(data) + gr.Parameter(1.0) * gr.TotalVariation(graph, gr.L1()) + boxes)
+    table = gr.path(problem, [0.1, 1.0], on_failure="return").table()
+    assert table["status"].tolist() == ["infeasible", "infeasible"]
+    assert not {"loss", "penalty", "clusters"} & set(table.columns)
+
+
 def test_events_are_the_changes_that_the_table_counts():
     data = {i: ([[1.0]], [y]) for i, y in zip("abcd", (4.0, 1.0, 0.0, -3.0), strict=True)}
     loss = gr.SquaredLoss(gr.NodeData.from_dict({i: data[i] for i in "ab"}))
