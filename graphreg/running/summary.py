@@ -99,7 +99,7 @@ def summary(solution: Solution) -> Summary:
         distance = f"at most {certificate.distance:.3g} from the optimal parameters, over all nodes"
         facts["distance"] = f"{distance}{form.space.unit}"
     infeasible = solution.status == "infeasible"
-    if not (form.unlike_edges or infeasible):
+    if form.clustered and not infeasible:
         facts["clusters"] = str(solution.clusters())
     if solution.free:
         facts["free nodes"] = f"{len(solution.free):,} without a loss in their component, set to 0"

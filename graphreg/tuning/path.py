@@ -226,7 +226,7 @@ def _row(strength: float, solution: Solution) -> dict[str, Any]:
         read = {
             "loss": float(sum(block.values(w).sum() for block in form.samples)),
             "penalty": float(sum(edge.values(w).sum() for edge in form.edges)),
-            **({} if form.unlike_edges else {"clusters": (found := solution.clusters()).count, **found.counts}),
+            **({} if not form.clustered else {"clusters": (found := solution.clusters()).count, **found.counts}),
         }
     return {
         "strength": strength,
