@@ -30,7 +30,6 @@ BOUNDS = (
     "the bounds hold for the data and the model as they are stored, whatever rounding did; they say how far the "
     "objective is from the optimum, and nothing of how the data came about"
 )
-NO_ANSWER = "there is no answer: no point satisfies all constraints"
 NONE = "nothing bounds the optimum: coefficients, flows and clusters are those of the best point that was met"
 SPREAD = "the columns describe how coefficients vary over the nodes; they are no standard errors (see gr.inference)"
 
@@ -106,7 +105,7 @@ def summary(solution: Solution) -> Summary:
     if units := in_other_units(form):
         facts["units"] = units
     own = [certificate.note] if certificate.scope == OWN_TERMS else []
-    bounds = (BOUNDS, *own) if certificate.valid else (NO_ANSWER if infeasible else NONE,)
+    bounds = (BOUNDS, *own) if certificate.valid else (NONE,) * (not infeasible)
     return Summary(facts, _coefficients(solution), assumed=(*bounds, SPREAD))
 
 

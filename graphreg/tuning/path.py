@@ -161,10 +161,9 @@ class Path(Shown):
 
         One row for every edge that `table` counts inside a cluster at one strength and not at the next: strength_from
         and strength_to (between which it happens), term, tail, head, event ("together", "split", or "undecided" where
-        it is no longer known to be together, and not known to be split), before and after (its states at the two
-        strengths) and certain (whether it is proved to be fused at the one end, and to be split at the other). An event
-        spans the strengths at which the edge was undecided, from the last one at which its state before was known to
-        the first one at which that after is; where there is none, ``before`` or ``after`` is "undecided".
+        it is no longer known to be together), before and after (its states at the two) and certain (whether it is
+        proved to be fused at the one, and split at the other). An event spans the strengths at which its edge is
+        undecided; where nothing decided comes before or after them, ``before`` or ``after`` is "undecided".
         """
         return events(self.strengths, [solution.clusters() for solution in self])
 
@@ -221,22 +220,14 @@ class Path(Shown):
 
 def _row(strength: float, solution: Solution) -> dict[str, Any]:
     form, w, certificate = solution.form, solution.certificate.w, solution.certificate
-    read = {}
+    gap = certificate.relative_gap if certificate.valid else np.nan
+    row = {"strength": strength, "status": solution.status, "relative_gap": gap, "objective": solution.objective}
     if solution.status != "infeasible":
-        read = {
-            "loss": float(sum(block.values(w).sum() for block in form.samples)),
-            "penalty": float(sum(edge.values(w).sum() for edge in form.edges)),
-            **({} if not form.clustered else {"clusters": (found := solution.clusters()).count, **found.counts}),
-        }
-    return {
-        "strength": strength,
-        "status": solution.status,
-        "relative_gap": certificate.relative_gap if certificate.valid else np.nan,
-        "objective": solution.objective,
-        **read,
-        "rounds": solution.rounds,
-        "seconds": solution.seconds,
-    }
+        row["loss"] = float(sum(block.values(w).sum() for block in form.samples))
+        row["penalty"] = float(sum(edge.values(w).sum() for edge in form.edges))
+        if form.clustered:
+            row |= {"clusters": (found := solution.clusters()).count, **found.counts}
+    return row | {"rounds": solution.rounds, "seconds": solution.seconds}
 
 
 @checks.named

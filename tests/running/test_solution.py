@@ -198,7 +198,7 @@ def test_nothing_is_read_off_what_is_no_answer(read, tmp_path):
 def test_what_is_no_answer_is_shown_without_numbers():
     found = infeasible().solve(on_failure="return")
     assert found.summary().coefficients[["mean", "min", "max"]].isna().all(axis=None)
-    assert "there is no answer: no point satisfies all constraints" in str(found.summary())
+    assert "the best point that was met" not in str(found.summary())
     assert "the coefficients of the nodes" not in found._repr_html_()
 
 

@@ -201,15 +201,6 @@ class Clusters(Shown):
         return "; ".join(said)
 
 
-def refuse_rows(form: Form) -> None:
-    """Raise `TermError` where all that joins nodes are rows of another kind than edges."""
-    if not form.clustered:
-        raise TermError(
-            f"clusters are nodes that agree along edges, of which the model has none: rows of "
-            f"{form.unlike_edges[0].name} make no clusters; solution.held() tells which rows of the penalties hold"
-        )
-
-
 def clusters(certificate: Certificate, prove: bool = False, splitter: Splitter | None = None) -> Clusters:
     """The clusters of a certified answer.
 
@@ -221,7 +212,11 @@ def clusters(certificate: Certificate, prove: bool = False, splitter: Splitter |
     from ...base.tables import LabelledTable
 
     form = certificate.form
-    refuse_rows(form)
+    if not form.clustered:
+        raise TermError(
+            f"clusters are nodes that agree along edges, of which the model has none: rows of "
+            f"{form.unlike_edges[0].name} make no clusters; solution.held() tells which rows of the penalties hold"
+        )
     claims, interrupted = _claims(certificate), False
     if prove and certificate.valid:
         try:
@@ -267,7 +262,6 @@ def _counted(form: Form, claims: list[_Claim]) -> dict[str, int]:
 
 def cluster_count(certificate: Certificate) -> int:
     """``clusters(certificate).count``, without the tables."""
-    refuse_rows(certificate.form)
     return len(np.unique(joined(certificate.form, _claims(certificate), _together)))
 
 
