@@ -116,6 +116,7 @@ SOUGHT = {  # what things are called elsewhere
     "iterations": "rounds",
     "n_iter_": "rounds",
     "params": "coef",
+    "prices": "dual_point.prices",
 }
 
 
@@ -139,8 +140,9 @@ class Suggesting:
                 with suppress(GraphregError):
                     held[each] = getattr(self, each)
             known, word = [*held, *(each for each in dir(kind) if each[0] != "_")], SOUGHT.get(name, name)
-            inner = [f"{each}.{word}" for each, of in held.items() if isinstance(of, Suggesting) and word in dir(of)]
-            meant = [word] * (word in known) or inner
+            first, _, _ = word.partition(".")
+            inner = [f"{each}.{word}" for each, of in held.items() if isinstance(of, Suggesting) and first in dir(of)]
+            meant = [word] * (first in known) or inner
             hint = f"; did you mean {meant[0]!r}?" if meant else did_you_mean(name, known)
             # the empty name keeps Python from saying it once more
             raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}{hint}", name="", obj=None)

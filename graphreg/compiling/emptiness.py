@@ -52,7 +52,8 @@ def torn(form: Form) -> str:
         road = _circle(last, head)
         lengths = [Fraction(x) for x in length[road].tolist()]
         if sum(lengths) < -ROUNDED * sum(map(abs, lengths)):
-            return f"{_named(form, boxes, *(x[road] for x in said))}, by {float(-sum(lengths)):.3g} in all"
+            missed = f"by {float(-sum(lengths)):.3g} in all (the least sum of their violations)"
+            return f"{_named(form, boxes, *(x[road] for x in said))}, {missed}"
         if not taken.any():
             break
     return ""

@@ -122,8 +122,8 @@ def _space(model: Model, losses: Sequence[AbstractLoss], coordinates: tuple[Coor
         if unknown.any():
             label = loss.data.labels[int(np.argmax(unknown))]
             raise DataError(
-                f"the data have samples at {label!r}, which is not a node of the model's graphs or "
-                f"hierarchies{did_you_mean(label, index)}; add the node, or drop its samples"
+                f"the data have samples at {label!r}, which is not a node of the model's graphs or hierarchies"
+                f"{did_you_mean(label, index)}; add it (Graph.from_edges(edges, nodes=[...])), or drop its samples"
             )
     intercept = any(loss.data.intercept for loss in losses)
     penalised = [j for j, name in enumerate(coordinates) if not (intercept and feature_of(name) == "intercept")]

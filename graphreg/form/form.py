@@ -112,6 +112,11 @@ class Form:
         """The blocks whose rows are neither edges nor samples at nodes: of these few rooms know."""
         return (*[edge for edge in self.edges if edge.map.edges is None], *self.beside)
 
+    @property
+    def clustered(self) -> bool:
+        """True where clusters may be told: along edges between nodes, or where nothing joins nodes."""
+        return bool(self.between) or not self.unlike_edges
+
     def mapped(self, change: Callable[..., Array], *points: DualPoint) -> DualPoint:
         """``change(block, x, ...)`` of every block, and of what the points have there."""
         parts = [change(*each) for each in zip(self.blocks, *[point.parts for point in points], strict=True)]

@@ -46,6 +46,10 @@ NEAR = (1e-2, 1e-3, 1e-4, 1e-6)  # of the root mean square of w: the kinks that 
 BETTER = 0.1  # of the gap: where a guess of the kinks closes less of it, another is no better
 ROUNDS = 300  # of the primal-dual method, from the point and the flows found for it
 CLOSER = 0.3  # of the gap asked for: that of the optimum, so that what is left of it is the point's own
+UNKNOWN = (
+    "what the flows given prove as they are is not known without prices=, an array for each loss, as {} need not be "
+    "strictly convex; repaired, they go with the prices of the gradients at w: a large gap is not theirs alone"
+)
 Bounds = Iterator[tuple[str, Callable[[], Certificate]]]
 
 
@@ -194,6 +198,10 @@ def with_given_flows(judged: Judgement, form: Form, flows: Arrays, prices: Array
     if beyond:
         return replace(judged, beyond=beyond, as_given=-np.inf)
     own = Certifier(form).bound_as_given(flows, prices)
+    if own is None:
+        flat = [block.loss.called() for block in form.samples if np.min(block.loss.least_curvature()) <= 0.0]
+        said = UNKNOWN.format(" and ".join(dict.fromkeys(flat)) or "a node or a term of your own")
+        return replace(judged, note="; ".join(filter(None, (judged.note, said))))
     back = tuple(-u for u in flows)
     known = own is not None and prices is None and not beyond_capacity(form, back)
     return replace(judged, as_given=own, turned=Certifier(form).bound_as_given(back, None) if known else None)

@@ -41,9 +41,7 @@ def edge_states(solution: Solution, prove: bool) -> dict[tuple[int, int], str]:
     number = [labels[label] for label in form.space.index]
     said: dict[tuple[int, int], set[str]] = {}
     table = iter(clusters.edges["state"].tolist())  # in the order of the edge blocks
-    for edge in form.edges:
-        if edge.ground:
-            continue
+    for edge in form.between:
         for tail, head in zip(edge.tail.tolist(), edge.head.tolist(), strict=True):
             state = next(table)
             whole = edge.features is None or max(tail, head) >= len(number) or number[tail] == number[head]

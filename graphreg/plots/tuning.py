@@ -61,8 +61,7 @@ def plot_path(path: Path, node: Hashable = None, feature: Any = None, ax: Axes |
     strengths = path.strengths
     left = "" if path.complete else f" (incomplete: {len(path.left)} strengths were not reached)"
     _draw(axes, strengths, lines, names, "node" if node is None else "coefficient")
-    rows = next(iter(path)).form.unlike_edges  # which are no clusters' edges
-    drawn = [axes] if rows else [axes, _clusters(axes, path)]
+    drawn = [axes, _clusters(axes, path)] if next(iter(path)).form.clustered else [axes]
     described(axes, f"{visible(path.parameter.name, LONGEST)}{left}", what, "x")
     missed = [strength for strength, each in path.solutions.items() if not each.certificate.holds(path.gap)]
     if missed:

@@ -13,6 +13,7 @@ from ..base.escaping import page
 from ..base.shortcuts import shortcut
 from ..certificate import Certificate, Clusters, HeldRows, clusters, held_rows
 from ..checks import switch
+from ..errors import InfeasibleError
 from ..form import Form
 from ..inputs import Labels
 from ..network import Ledger
@@ -84,10 +85,18 @@ class Solution(Shown):
     observed: Observed | None = None
 
     @property
+    def _answer(self) -> Certificate:
+        """The certificate, off which the answer is read; refused where no point satisfies all constraints."""
+        if self.status == "infeasible":
+            raise InfeasibleError(f"infeasible: there is no answer to read, to save or to prove. {self.message}", self)
+        return self.certificate
+
+    @property
     def coef(self) -> Array:
         """The parameters of the user's nodes, (n, d), in node order; of standardised features per standard deviation,
-        as the problem has them."""
-        return self.certificate.w[: self.form.space.n_observed]
+        as the problem has them. As all that is read off the answer, they are refused with `InfeasibleError` where the
+        status is infeasible."""
+        return self._answer.w[: self.form.space.n_observed]
 
     @property
     def objective(self) -> float:
@@ -102,12 +111,12 @@ class Solution(Shown):
     @cached_property
     def latent(self) -> dict[Hashable, Array]:
         """The parameters (d,) of the cluster and root nodes that the model introduced, by label."""
-        return dict(zip(self.form.latent, self.certificate.w[self.form.space.n_observed :], strict=True))
+        return dict(zip(self.form.latent, self._answer.w[self.form.space.n_observed :], strict=True))
 
     @cached_property
     def flows(self) -> Flows:
         """The flow of every edge of the certificate's dual point; ``flows.table()`` has what limits it."""
-        return Flows(self.form, self.certificate)
+        return Flows(self.form, self._answer)
 
     @property
     def free(self) -> list[Hashable]:
@@ -177,11 +186,11 @@ class Solution(Shown):
 
     @cached_property
     def _clusters(self) -> Clusters:
-        return clusters(self.certificate)
+        return clusters(self._answer)
 
     @cached_property
     def _proved_clusters(self) -> Clusters:
-        certificate, found = self.certificate, clusters(self.certificate, prove=True)
+        certificate, found = self._answer, clusters(self._answer, prove=True)
         if found.certain or found.interrupted:
             return found
         if self.status == "certified" and self.own is None:
@@ -250,7 +259,7 @@ class Solution(Shown):
         >>> sum(solution.held().counts.values())
         3
         """
-        return held_rows(self.certificate, tied_bound if switch(prove, "prove") else None)
+        return held_rows(self._answer, tied_bound if switch(prove, "prove") else None)
 
     def kkt(self) -> KKT:
         """The optimality conditions in numbers: what is missing of each, and at which node or edge most.
@@ -315,7 +324,7 @@ class Solution(Shown):
         """
         from ..certificate.proof import prove
 
-        return prove(self.certificate, path, claims, tied_certificate, force=force)
+        return prove(self._answer, path, claims, tied_certificate, force=force)
 
     def save(self, path: str | Path) -> None:
         """Write the answer to a file, from which `graphreg.load` reads it.
@@ -335,6 +344,7 @@ class Solution(Shown):
         >>> gr.load(folder / "answer.npz", problem).objective == solution.objective
         True
         """
+        _ = self._answer  # refuses what is none
         shortcut("Solution.save")(self, path)
 
     def report(
@@ -435,9 +445,9 @@ class Solution(Shown):
         return shortcut("Solution.score")(self, frame, by)
 
     def __str__(self) -> str:
-        n, d = self.coef.shape
+        n, d = self.form.space.n_observed, self.form.d
         head = f"{self.method}: {self.status}. {self.message}"
-        latent = f" + {len(self.latent)} latent nodes" if self.latent else ""
+        latent = f" + {len(self.form.latent)} latent nodes" if self.form.latent else ""
         size = f"{n} node{'s' * (n != 1)} x {d} coordinate{'s' if d > 1 else ''}{latent}"
         work = f"{self.ledger.work(self.rounds)}{self.seconds:.3g} s"
         lines = [head, f"objective {self.objective:.10g} ({size}; {work})", str(self.certificate)]
@@ -456,5 +466,6 @@ class Solution(Shown):
         from ..base.tables import as_html
 
         yield inside(self.summary())
-        yield details("the coefficients of the nodes", as_html(self.table()))
+        if self.status != "infeasible":
+            yield details("the coefficients of the nodes", as_html(self.table()))
         yield details("the optimality conditions in numbers", inside(self.kkt()))

@@ -97,14 +97,15 @@ def summary(solution: Solution) -> Summary:
     if certificate.distance < float("inf"):
         distance = f"at most {certificate.distance:.3g} from the optimal parameters, over all nodes"
         facts["distance"] = f"{distance}{form.space.unit}"
-    if not form.unlike_edges:
+    infeasible = solution.status == "infeasible"
+    if form.clustered and not infeasible:
         facts["clusters"] = str(solution.clusters())
     if solution.free:
         facts["free nodes"] = f"{len(solution.free):,} without a loss in their component, set to 0"
     if units := in_other_units(form):
         facts["units"] = units
     own = [certificate.note] if certificate.scope == OWN_TERMS else []
-    bounds = (BOUNDS, *own) if certificate.valid else (NONE,)
+    bounds = (BOUNDS, *own) if certificate.valid else (NONE,) * (not infeasible)
     return Summary(facts, _coefficients(solution), assumed=(*bounds, SPREAD))
 
 
@@ -115,7 +116,8 @@ def _terms(form: Form) -> Iterable[str]:
 
 
 def _coefficients(solution: Solution) -> pd.DataFrame:
-    frame = pd.DataFrame(solution.form.space.in_units(solution.coef))
+    coef = np.full((1, solution.form.d), np.nan) if solution.status == "infeasible" else solution.coef
+    frame = pd.DataFrame(solution.form.space.in_units(coef))
     columns = {name: getattr(frame, name)() for name in ("mean", "std", "min", "median", "max")}
     zeros = (frame == 0.0).sum()
     names = pd.Index(solution.form.space.names, name="coordinate")

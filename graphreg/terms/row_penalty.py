@@ -83,7 +83,8 @@ class RowPenalty(AbstractPenaltyTerm, AbstractOnRows):
         if made.edges is None and is_equality(phi, k):
             raise TermError(
                 f"{name}: equations hold exactly at nodes and across undirected graphs, others to rounding only, so "
-                "that nothing could be certified; write them with Box(-e, e) for a small e, or eliminate a node"
+                "that nothing could be certified; say that nodes are equal by Zero()(w.across([(i, j)])) or "
+                "Consensus([(i, j)]), write others with Box(-e, e) for a small e, or eliminate a node"
             )
         role = IN_ROWS if made.edges is None else TO_GROUND if made.edges.ground else IN_GRAPH
         return EdgeBlock(phi, strength, rows, made.c, made.b if made.b.any() else None, role, name)

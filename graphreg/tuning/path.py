@@ -32,37 +32,48 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # ---- events: what comes together and what splits as the strength grows -----------------------------------------------
-TOGETHER = {"near": "together", "fused": "together"}
-COLUMNS = ("strength_from", "strength_to", "term", "tail", "head", "event", "certain")
+COLUMNS = ("strength_from", "strength_to", "term", "tail", "head", "event", "before", "after", "certain")
 EVENTS_ASSUMED = (
     "of the strengths that were solved: between two of them an edge may fuse and split again unseen",
-    "certain: fused at one end and split at the other, both proved; an undecided edge keeps the last decided state",
+    "certain: fused at one end and split at the other, both proved; before and after are the states at the two ends, "
+    "and where one is undecided nothing is proved there: the event is that of the table's count of clusters",
 )
 
 
 def events(strengths: Array, found: Sequence[Clusters]) -> Table:
-    """The events of edges as the strength grows: see `Path.events`.
-
-    An event is a change between two decided states. An edge that is undecided at some strengths keeps its last decided
-    state until it is decided again, and the event then spans the strengths between.
-    """
-    edges = found[0].edges
-    state = np.full(len(edges), "undecided", dtype=object)  # the last decided one, where and how surely it was seen
-    seen, sure = np.full(len(edges), np.nan), np.zeros(len(edges), dtype=bool)
-    parts: list[pd.DataFrame] = []
-    for strength, clusters in zip(strengths, found, strict=True):
-        now = clusters.edges["state"].replace(TOGETHER).to_numpy(dtype=object)
-        certain = clusters.edges["certain"].to_numpy(dtype=bool)
-        decided = now != "undecided"
-        rows = np.flatnonzero(decided & (state != "undecided") & (now != state))
-        part = edges.iloc[rows][["term", "tail", "head"]]
-        both = sure[rows] & certain[rows]
-        parts.append(part.assign(strength_from=seen[rows], strength_to=strength, event=now[rows], certain=both))
-        state, seen, sure = (
-            np.where(decided, new, old) for new, old in ((now, state), (strength, seen), (certain, sure))
-        )
-    table = pd.concat(parts, ignore_index=True).reindex(columns=list(COLUMNS))
+    """The events of edges as the strength grows: see `Path.events`."""
+    edges = [clusters.edges for clusters in found]
+    state = np.array([each["state"].to_numpy(dtype=object) for each in edges])  # (strengths, edges)
+    certain, same = (np.array([each[of].to_numpy() for each in edges]) for of in ("certain", "difference"))
+    decided = state != "undecided"
+    together = np.isin(state, ("near", "fused")) | (~decided & (same == 0.0))
+    k, e = np.nonzero(together[1:] != together[:-1])
+    low = _last_decided(decided, together)[k, e]
+    high = len(found) - 1 - _last_decided(decided[::-1], together[::-1])[len(found) - 2 - k, e]
+    after = state[high, e]
+    table = edges[0].iloc[e][["term", "tail", "head"]].reset_index(drop=True)
+    table = table.assign(
+        strength_from=strengths[low],
+        strength_to=strengths[high],
+        event=np.where(together[k + 1, e], "together", after),
+        before=state[low, e],
+        after=after,
+        certain=certain[low, e] & certain[high, e],
+    )
+    table = table.sort_values("strength_to", kind="stable", ignore_index=True).reindex(columns=list(COLUMNS))
     return Table.of(table, "what comes together and what splits as the strength grows", EVENTS_ASSUMED)
+
+
+def _last_decided(decided: Array, together: Array) -> Array:
+    """Of each edge at each strength, the last strength up to it at which the edge was decided while it stayed as
+    together or apart as here; where there is none, this strength."""
+    out = np.empty(decided.shape, dtype=int)
+    last = np.full(decided.shape[1], -1)
+    for k in range(len(decided)):
+        last[together[k] != together[k - 1]] = -1
+        last[decided[k]] = k
+        out[k] = np.where(last < 0, k, last)
+    return out
 
 
 # ---- paths -----------------------------------------------------------------------------------------------------------
@@ -148,10 +159,11 @@ class Path(Shown):
     def events(self) -> Table:
         """The edges that come together and those that split, in the direction of growing strength.
 
-        One row per event: strength_from and strength_to (between which it happens), term, tail, head, event ("together"
-        where the edge is near or fused, or "split") and certain (whether it is proved to be fused at the one end, and
-        to be split at the other). Undecided edges are no events: an edge keeps its last decided state until it is
-        decided again, and ``strength_from`` is where it was seen last.
+        One row for every edge that `table` counts inside a cluster at one strength and not at the next: strength_from
+        and strength_to (between which it happens), term, tail, head, event ("together", "split", or "undecided" where
+        it is no longer known to be together), before and after (its states at the two) and certain (whether it is
+        proved to be fused at the one, and split at the other). An event spans the strengths at which its edge is
+        undecided; where nothing decided comes before or after them, ``before`` or ``after`` is "undecided".
         """
         return events(self.strengths, [solution.clusters() for solution in self])
 
@@ -208,17 +220,14 @@ class Path(Shown):
 
 def _row(strength: float, solution: Solution) -> dict[str, Any]:
     form, w, certificate = solution.form, solution.certificate.w, solution.certificate
-    return {
-        "strength": strength,
-        "status": solution.status,
-        "relative_gap": certificate.relative_gap if certificate.valid else np.nan,
-        "objective": solution.objective,
-        "loss": float(sum(block.values(w).sum() for block in form.samples)),
-        "penalty": float(sum(edge.values(w).sum() for edge in form.edges)),
-        **({} if form.unlike_edges else {"clusters": (found := solution.clusters()).count, **found.counts}),
-        "rounds": solution.rounds,
-        "seconds": solution.seconds,
-    }
+    gap = certificate.relative_gap if certificate.valid else np.nan
+    row = {"strength": strength, "status": solution.status, "relative_gap": gap, "objective": solution.objective}
+    if solution.status != "infeasible":
+        row["loss"] = float(sum(block.values(w).sum() for block in form.samples))
+        row["penalty"] = float(sum(edge.values(w).sum() for edge in form.edges))
+        if form.clustered:
+            row |= {"clusters": (found := solution.clusters()).count, **found.counts}
+    return row | {"rounds": solution.rounds, "seconds": solution.seconds}
 
 
 @checks.named

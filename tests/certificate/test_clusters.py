@@ -340,3 +340,32 @@ def test_spanning_trees_of_many_nodes_are_those_of_their_clusters():
     assert sorted(tree.arc[tree.arc >= 0].tolist()) == list(range(n - 2))
     sizes = tree.gather(np.ones(n))[tree.arc < 0]
     assert sorted(sizes.tolist()) == [n - 40_001, 40_001]
+
+
+@pytest.mark.parametrize("prove", [False, True])
+@pytest.mark.parametrize("seed", range(8))
+def test_what_is_said_beside_rows_of_another_kind_is_true(seed, prove):
+    """Of the edges of a total variation beside arrows along which w must not fall, at a much closer answer."""
+    rng = np.random.default_rng(seed)
+    n = 6
+    loss = gr.SquaredLoss(gr.NodeData.from_arrays(np.ones((n, 1)), 2.0 * rng.standard_normal(n), range(n)))
+    loss += 0.1 * gr.NodePenalty(gr.SquaredL2())
+    arrows = nx.DiGraph([(0, 1), (1, 2), (4, 5)])
+    rise = gr.NonNegative()(gr.w.across(arrows))
+    problem = gr.Problem(loss + 0.2 * gr.TotalVariation(nx.path_graph(n), gr.L1()) + rise)
+    edges = problem.solve(gap=1e-8).clusters(prove).edges
+    w = problem.solve(gap=1e-12, on_failure="return").coef[:, 0]
+    apart = np.abs(w[edges["tail"].astype(int)] - w[edges["head"].astype(int)])
+    state = edges["state"].to_numpy()
+    assert set(state) <= ({"fused", "split"} if prove else {"near", "split", "undecided"})
+    assert (apart[state == "fused"] <= 1e-5).all()
+    assert (apart[state == "split"] >= 1e-5).all()
+    assert (apart <= edges["bound"] + 1e-5).all()
+
+
+def test_a_graph_is_drawn_beside_rows_of_another_kind(pyplot):
+    data = gr.NodeData.from_arrays(np.ones((3, 1)), [4.0, 1.0, 0.0], list("abc"))
+    edges = gr.TotalVariation(nx.path_graph(["a", "b", "c"]), gr.L1())
+    rise = gr.NonNegative()(gr.w.across(nx.DiGraph([("a", "b")])))
+    solution = gr.Problem(gr.SquaredLoss(data) + 0.1 * edges + rise).solve()
+    assert "3 nodes in 2 clusters" in gr.plots.plot_graph(solution).get_title()

@@ -55,6 +55,13 @@ def checked(document, **options):
     return check(json.dumps(document).encode(), **options)
 
 
+def test_a_point_outside_its_constraints_is_told_once():
+    below = nx.DiGraph([(0, 1), (1, 0)])
+    found = solved(gr.SquaredLoss(data(d=1)) + gr.NonNegative()(gr.w.across(below) - 1.0))
+    with pytest.raises(ProofError, match=r"^no exact primal point was found: (?!.*block.*block).*outside the domain$"):
+        gr.certificate.proof.prove(found.certificate, "never.json")
+
+
 # ---- true ones -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("seed", thinned(range(24), every=4))
 def test_random_problems_are_proved(seed, tmp_path):

@@ -32,6 +32,7 @@ def test_every_result_suggests_names():
     [
         *(("coeff", "coef"), ("coef_", "coef"), ("certificat", "certificate"), ("iterations", "rounds")),
         *(("gap", "certificate.gap"), ("lower_bound", "certificate.dual"), ("converged", "status")),
+        ("prices", "certificate.dual_point.prices"),
     ],
 )
 def test_the_name_that_was_meant(solution, name, meant):

@@ -503,7 +503,11 @@ def test_flows_with_prices_that_they_do_not_balance_prove_nothing():
     wrong = problem.certify(STATIONS, flows=best.flows, prices=[best.prices[0] + 0.1])
     assert wrong.as_given == -np.inf
     assert "they do not balance the prices" in str(wrong)
-    assert problem.certify(STATIONS, flows=best.flows).as_given is None  # the best prices are not known
+    unknown = problem.certify(STATIONS, flows=best.flows)
+    assert unknown.as_given is None
+    said = "not known without prices=, an array for each loss, as QuantileLoss need not be strictly convex; repaired"
+    assert said in str(unknown)
+    assert "without prices=" not in str(problem.certify(STATIONS))
 
 
 def test_flows_come_in_as_they_go_out():

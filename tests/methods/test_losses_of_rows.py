@@ -304,7 +304,6 @@ def test_refusals(said):
 
 
 VERBS = {
-    "clusters are nodes that agree, and {} does not compare two": (TermError, lambda p, s, f: s.clusters()),
     "stands beside the losses of nodes, and the method takes one": (
         MethodError,
         lambda p, s, f: p.solve(gr.FedADMM(), progress=False),
@@ -329,6 +328,11 @@ def test_verbs_work_or_name_the_loss(name, tmp_path):
     for said, (error, verb) in VERBS.items():
         with pytest.raises(error, match=re.escape(said.format(name))):
             verb(problem, solution, tmp_path / "proof.json")
+    if problem.form.between:
+        assert f"rows of {name} make none" in str(solution.clusters(prove=True))
+    else:
+        with pytest.raises(TermError, match=re.escape(f"rows of {name} make no clusters")):
+            solution.clusters()
     solution.save(tmp_path / "answer.npz")
     assert gr.load(tmp_path / "answer.npz", problem).objective == solution.objective
     assert problem.solve(gr.PrimalDual(), start=solution, progress=False).status == "certified"

@@ -132,7 +132,7 @@ def test_circles_of_rows_that_no_numbers_fit_are_named(case):
     form = gr.Problem(THREE + constraints).form
     rows = torn(form)
     assert all(name in rows for name in named), rows
-    assert rows.endswith(f"by {off:.3g} in all")
+    assert rows.endswith(f"by {off:.3g} in all (the least sum of their violations)")
     assert rows.count(" at ") == len(named)
 
 

@@ -194,7 +194,7 @@ def test_paths_and_cross_validation_with_given_strengths(name):
     path = gr.path(MODELS[name](), [0.1, 0.5], progress=False)
     table = path.table()
     assert (table["status"] == "certified").all()
-    assert "clusters" not in table
+    assert ("clusters" in table) == (name == "mixed")  # which has edges, too
     for strength, solution in path.solutions.items():
         one = gr.path(MODELS[name](), [strength], method=gr.Exact(), progress=False)
         assert solution.objective == pytest.approx(one.solutions[strength].objective, rel=2e-6)
@@ -222,7 +222,7 @@ def test_strengths_come_down_from_where_all_rows_are_0(name):
 def test_an_answer_is_shown_and_reported(name, tmp_path):
     problem, solution = solved(name)
     assert "rows of other terms" in solution.summary().facts["problem"]
-    assert "clusters" not in solution.summary().facts
+    assert ("clusters" in solution.summary().facts) == (name == "mixed")
     assert "optimality conditions in numbers" in solution._repr_html_()
     assert solution.flows._repr_html_()
     solution.report(tmp_path / "answer.html")
@@ -235,7 +235,6 @@ def test_an_answer_is_shown_and_reported(name, tmp_path):
 
 # ---- what refuses ----------------------------------------------------------------------------------------------------
 REFUSED = {
-    "clusters are nodes that agree, and {} does not compare two": (TermError, lambda p, s, f: s.clusters()),
     "a graph of networkx has nodes and edges, and {} has": (TermError, lambda p, s, f: s.to_networkx()),
     "it is about differences across edges, and {} has": (
         MethodError,
@@ -255,6 +254,18 @@ def test_refusals_name_the_term(name, said, tmp_path):
     with pytest.raises(error, match=re.escape(said.format(FIRST[name]))):
         verb(*solved(name), tmp_path / "proof.json")
     assert not (tmp_path / "proof.json").exists()
+
+
+@pytest.mark.parametrize("name", ["trend", "maps"])
+def test_rows_alone_make_no_clusters(name):
+    with pytest.raises(TermError, match=re.escape(f"the model has none: rows of {FIRST[name]} make no clusters")):
+        solved(name)[1].clusters()
+
+
+def test_clusters_are_told_beside_rows_that_make_none():
+    found = solved("mixed")[1].clusters()
+    assert set(found.edges["term"]) == {"TotalVariation(L1)"}
+    assert f"rows of {FIRST['mixed']} make none" in str(found)
 
 
 def test_methods_that_take_no_rows_say_so_once():

@@ -160,14 +160,46 @@ def test_status_interrupted(problem):
     assert run.certificate.dual <= problem.solve(gap=1e-9).objective <= run.objective
 
 
-def test_status_infeasible():
+def infeasible():
     boxes = gr.NodePenalty(gr.Box(2, 3)) + gr.NodePenalty(gr.Box(-1, 1))
-    problem = gr.Problem(gr.MeanLoss(means(0.0)) + boxes)
+    return gr.Problem(gr.MeanLoss(means(0.0)) + boxes)
+
+
+def test_status_infeasible():
     with pytest.raises(InfeasibleError) as caught:
-        problem.solve()
+        infeasible().solve()
     assert caught.value.solution.status == "infeasible"
     assert "no certificate" in str(caught.value.solution)
     assert "Auto: infeasible. No point satisfies all constraints" in str(caught.value.solution)
+
+
+READS = {
+    "coef": lambda found, path: found.coef,
+    "table": lambda found, path: found.table(),
+    "flows": lambda found, path: found.flows,
+    "latent": lambda found, path: found.latent,
+    "clusters": lambda found, path: found.clusters(),
+    "proved clusters": lambda found, path: found.clusters(prove=True),
+    "held": lambda found, path: found.held(),
+    "to_networkx": lambda found, path: found.to_networkx(),
+    "prove": lambda found, path: found.prove(path),
+    "save": lambda found, path: found.save(path),
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS.keys())
+def test_nothing_is_read_off_what_is_no_answer(read, tmp_path):
+    found = infeasible().solve(on_failure="return")
+    with pytest.raises(InfeasibleError, match=r"^infeasible: there is no answer to read.* Drop or change one\.$"):
+        read(found, tmp_path / "file")
+    assert not any(tmp_path.iterdir())
+
+
+def test_what_is_no_answer_is_shown_without_numbers():
+    found = infeasible().solve(on_failure="return")
+    assert found.summary().coefficients[["mean", "min", "max"]].isna().all(axis=None)
+    assert "the best point that was met" not in str(found.summary())
+    assert "the coefficients of the nodes" not in found._repr_html_()
 
 
 def test_the_certificate_prints_its_bounds(problem):

@@ -218,7 +218,11 @@ def test_what_is_not_certified_warns():
         (DataError, r"got one class, \['a'\]", lambda: GraphClassifier().fit(F, ["a"] * len(F))),
         (DataError, "targets >= 0", lambda: GraphPoissonRegressor().fit(F, Y)),
         (GraphError, "a frame of edges has", lambda: GraphRegressor(X).fit(F, Y, node=NODE)),
-        (DataError, "is not a node of the model", lambda: GraphRegressor([("m0", "m1")]).fit(F, Y, node=NODE)),
+        (
+            DataError,
+            r"not a node of .* add it \(Graph.from_edges\(",
+            lambda: GraphRegressor([("m0", "m1")]).fit(F, Y, node=NODE),
+        ),
         (TermError, "'L3' is no penalty", lambda: GraphRegressor(GRAPH, penalty="L3").fit(F, Y, node=NODE)),
         (TermError, "'SquareLoss' is no loss.*'SquaredLoss'", lambda: GraphRegressor(loss="SquareLoss").fit(F, Y)),
         (TermError, "functools.partial", lambda: GraphRegressor(loss=lambda data: 1.0).fit(F, Y)),

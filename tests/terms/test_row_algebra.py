@@ -419,3 +419,14 @@ def test_terms_of_rows_are_shown_as_they_are_written():
     assert repr(gr.HuberNorm(delta=2.0)(w.at("a") - w.at("b"))) == "HuberNorm(delta=2.0)(w_a - w_b)"
     assert repr(gr.QuantileLoss(w.at(["a", "b"]), [1.0, 2.0], tau=0.9)) == "QuantileLoss(w_i, y, tau=0.9)"
     assert repr(0.5 * gr.L1()(w)) == "Model: 0.5 * L1()(w_i)"
+
+
+def test_the_advice_on_equal_nodes_holds_exactly():
+    data = gr.NodeData.from_dict({i: ([[1.0]], [y]) for i, y in zip("ac", (4.0, -2.0), strict=True)})
+    loss = gr.SquaredLoss(data)
+    with pytest.raises(TermError, match=r"by Zero\(\)\(w\.across\(\[\(i, j\)\]\)\) or Consensus\(\[\(i, j\)\]\)"):
+        gr.Problem(loss + gr.Zero()(w.at("a") - w.at("c")))
+    for tie in (gr.Zero()(w.across([("a", "c")])), gr.Consensus([("a", "c")])):
+        solution = gr.Problem(loss + tie).solve()
+        assert solution.status == "certified"
+        assert solution.clusters().edges["state"].tolist() == ["fused"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from path_cases import GRID, problem_of
@@ -39,48 +37,69 @@ def test_uncertified_points_are_told():
     assert "8 of 8" not in str(path)
 
 
-def test_events_are_the_changes_of_decided_states():
+def test_strengths_without_an_answer_have_no_numbers_in_the_table():
+    data = gr.NodeData.from_dict({"a": ([[1.0]], [0.0]), "b": ([[1.0]], [1.0])})
+    boxes = gr.NodePenalty(gr.Box(2, 3)) + gr.NodePenalty(gr.Box(-1, 1))
+    graph = gr.Graph.from_edges([("a", "b")])
+    problem = gr.Problem(gr.SquaredLoss(data) + gr.Parameter(1.0) * gr.TotalVariation(graph, gr.L1()) + boxes)
+    table = gr.path(problem, [0.1, 1.0], on_failure="return").table()
+    assert table["status"].tolist() == ["infeasible", "infeasible"]
+    assert not {"loss", "penalty", "clusters"} & set(table.columns)
+
+
+def test_events_are_the_changes_that_the_table_counts():
+    data = {i: ([[1.0]], [y]) for i, y in zip("abcd", (4.0, 1.0, 0.0, -3.0), strict=True)}
+    loss = gr.SquaredLoss(gr.NodeData.from_dict({i: data[i] for i in "ab"}))
+    loss += gr.HuberLoss(gr.NodeData.from_dict({i: data[i] for i in "cd"}), delta=1)
+    graph = gr.Graph.from_edges([("a", "b"), ("b", "c"), ("c", "d")])
+    problem = gr.Problem(loss + gr.Parameter(1.0, name="lam") * gr.TotalVariation(graph, gr.L1()))
+    path = gr.path(problem, np.linspace(0.05, 3, 25), gap=1e-10)
+    clusters, found = path.table()["clusters"], path.events()
+    assert set(clusters) == {1, 2, 3, 4}
+    assert found["event"].tolist() == ["together"] * 3  # on a path of nodes each leaves one cluster fewer
+    assert found["strength_to"].tolist() == path.strengths[1:][np.diff(clusters) < 0].tolist()
+    assert found["before"].tolist() == ["undecided", "undecided", "split"]  # where the loss has no curvature
+    assert not found["certain"].any()  # as no edge is proved to be fused
+
+
+def test_an_event_is_certain_where_both_ends_are_proved():
     path = gr.path(problem_of()[0], np.geomspace(1e-2, 1.0, 12))
     found = path.events()
     assert len(found)
-    state = {}
-    for strength, solution in path.solutions.items():
-        for row in solution.clusters().edges.itertuples():
-            if row.state != "undecided":
-                said = "split" if row.state == "split" else "together"
-                state.setdefault((row.tail, row.head), []).append((strength, said, row.certain))
-    expected = {
-        (a[0], b[0], *edge, b[1], bool(a[2] and b[2]))
-        for edge, course in state.items()
-        for a, b in pairwise(course)
-        if a[1] != b[1]
-    }
-    rows = found[["strength_from", "strength_to", "tail", "head", "event", "certain"]].itertuples(index=False)
-    assert {tuple(row) for row in rows} == expected
+    for row in found.itertuples():
+        ends = [path.solution_at(strength).clusters().edges for strength in (row.strength_from, row.strength_to)]
+        ends = [edges[(edges["tail"] == row.tail) & (edges["head"] == row.head)].iloc[0] for edges in ends]
+        assert [end["state"] for end in ends] == [row.before, row.after]
+        assert row.certain == all(end["certain"] for end in ends)
     assert list(found["strength_to"]) == sorted(found["strength_to"])
 
 
-def test_an_undecided_edge_is_no_event():
+def test_an_event_spans_the_strengths_at_which_its_edge_is_undecided():
     import pandas as pd
 
     class Found:
-        def __init__(self, state, certain):
-            self.edges = pd.DataFrame(
-                {"term": ["t"], "tail": ["a"], "head": ["b"], "state": [state], "certain": [certain]}
-            )
+        def __init__(self, state, difference, certain):
+            values = {"state": [state], "difference": [difference], "certain": [certain]}
+            self.edges = pd.DataFrame({"term": ["t"], "tail": ["a"], "head": ["b"], **values})
 
     course = [
-        ("undecided", False),
-        ("split", True),
-        ("undecided", False),
-        ("split", False),
-        ("fused", True),
-        ("split", True),
+        ("undecided", 1.0, False),
+        ("split", 1.0, True),
+        ("undecided", 1.0, False),
+        ("near", 1e-5, False),
+        ("undecided", 0.0, False),  # which is counted as together
+        ("undecided", 0.1, False),
+        ("split", 0.2, True),
+        ("undecided", 0.1, False),
+        ("fused", 0.0, True),
+        ("undecided", 0.1, False),
     ]
-    found = events(np.arange(1.0, 7.0), [Found(*each) for each in course])
+    found = events(np.arange(10.0), [Found(*each) for each in course])
     assert found.drop(columns=["term", "tail", "head"]).values.tolist() == [
-        [4.0, 5.0, "together", False],
-        [5.0, 6.0, "split", True],
+        [1.0, 3.0, "together", "split", "near", False],
+        [3.0, 6.0, "split", "near", "split", False],
+        [6.0, 8.0, "together", "split", "fused", True],
+        [8.0, 9.0, "undecided", "fused", "undecided", False],
     ]
 
 

@@ -47,12 +47,11 @@ def cluster_radius(certificate: Certificate, member: Array, edges: list[EdgeBloc
 def _traces(form: Form) -> Array:
     """tr H_i, (n,)."""
     out = np.zeros(form.n)
-    for block in form.samples:
+    for block in form.at_nodes:
         squares = (block.norms**2).reshape(len(block.node), -1).max(axis=1)
         each = block.loss.least_curvature() * block.scale * squares * (form.d if block.X is None else 1.0)
         out += np.bincount(block.node, each, form.n)
-    for edge in form.edges:
-        if edge.ground:
-            k = form.width(edge)
-            out += np.bincount(edge.tail, k * edge_modulus(edge, k) * edge.weight, form.n)
+    for edge in form.to_ground:
+        k = form.width(edge)
+        out += np.bincount(edge.tail, k * edge_modulus(edge, k) * edge.weight, form.n)
     return out * UP

@@ -29,7 +29,8 @@ from ...terms.penalties import has_kink, is_equality, row_norm
 from ..convexity import node_convexity
 from ..record import OWN_TERMS, Certificate
 from .cluster_radius import cluster_radius
-from .fusion import fused
+from .fusion import fused, separate
+from .holding import held
 from .near import nearness, radius, scales, spread_of, upper_gap
 
 if TYPE_CHECKING:
@@ -103,7 +104,8 @@ class Clusters(Shown):
         On how many edges each coordinate is split, by name, from the column of that name; empty where every split edge
         is split in all of them, or none is named.
     note : str
-        What all proofs rest on beside arithmetic: empty, or the terms that the user wrote.
+        What all proofs rest on beside arithmetic: empty, or the terms that the user wrote; and the terms whose rows
+        are no edges, which are left out.
     advice : str
         What may decide the edges that are undecided; empty where none is.
     unit : str
@@ -199,15 +201,6 @@ class Clusters(Shown):
         return "; ".join(said)
 
 
-def refuse_rows(form: Form) -> None:
-    """Raise `TermError` where a term compares something else than two nodes."""
-    for edge in form.unlike_edges:
-        raise TermError(
-            f"clusters are nodes that agree, and {edge.name} does not compare two; solution.held() tells which rows of "
-            "the penalties hold"
-        )
-
-
 def clusters(certificate: Certificate, prove: bool = False, splitter: Splitter | None = None) -> Clusters:
     """The clusters of a certified answer.
 
@@ -219,7 +212,11 @@ def clusters(certificate: Certificate, prove: bool = False, splitter: Splitter |
     from ...base.tables import LabelledTable
 
     form = certificate.form
-    refuse_rows(form)
+    if not form.clustered:
+        raise TermError(
+            f"clusters are nodes that agree along edges, of which the model has none: rows of "
+            f"{form.unlike_edges[0].name} make no clusters; solution.held() tells which rows of the penalties hold"
+        )
     claims, interrupted = _claims(certificate), False
     if prove and certificate.valid:
         try:
@@ -235,10 +232,11 @@ def clusters(certificate: Certificate, prove: bool = False, splitter: Splitter |
     by_label = {label: first[int(k)] for label, k in zip(form.labels, number, strict=False)}
     between = len(np.unique(least)), len(np.unique(most))
     certain = certificate.valid and bool(table["certain"].all())
-    note = certificate.note if certificate.scope == OWN_TERMS else ""
+    left_out = " and ".join(dict.fromkeys(edge.name for edge in form.unlike_edges))
+    notes = [certificate.note] * (certificate.scope == OWN_TERMS) + [f"rows of {left_out} make none"] * bool(left_out)
     advice, enough = _advice(certificate, claims, prove)
     counted, unit = _counted(form, claims), form.space.unit
-    return Clusters(table, by_label, certain, between, interrupted, counted, note, advice, unit, enough)
+    return Clusters(table, by_label, certain, between, interrupted, counted, "; ".join(notes), advice, unit, enough)
 
 
 def _advice(certificate: Certificate, claims: list[_Claim], proved: bool) -> tuple[str, float]:
@@ -264,7 +262,6 @@ def _counted(form: Form, claims: list[_Claim]) -> dict[str, int]:
 
 def cluster_count(certificate: Certificate) -> int:
     """``clusters(certificate).count``, without the tables."""
-    refuse_rows(certificate.form)
     return len(np.unique(joined(certificate.form, _claims(certificate), _together)))
 
 
@@ -368,9 +365,15 @@ def _beyond(z: Array, reach: Array) -> Array:
 def _prove(certificate: Certificate, claims: list[_Claim], splitter: Splitter | None) -> None:
     """Refines the states by what is proved on demand."""
     form = certificate.form
-    masks = fused(certificate, _masks(form, claims, "split"))
+    if form.unlike_edges:
+        parts = separate(form)
+        masks = parts.together([at == 0.0 for at, _ in held(certificate, parts)], len(form.edges))
+    else:
+        masks = fused(certificate, _masks(form, claims, "split"))
     for claim in claims:
         mask = masks[claim.place] & (claim.state != "split")
+        if claim.edge.center is not None:
+            mask &= ~claim.edge.center.any(axis=1)
         claim.state[mask], claim.bound[mask] = "fused", 0.0
     member = joined(form, claims, lambda claim: claim.state == "fused", observed=False)
     for claim, reach in zip(claims, cluster_radius(certificate, member, [c.edge for c in claims]), strict=True):
@@ -388,7 +391,7 @@ def _prove(certificate: Certificate, claims: list[_Claim], splitter: Splitter | 
 
 def _masks(form: Form, claims: list[_Claim], state: str) -> list[Array]:
     """Masks of the edges of each block of the form that are said to be in a state."""
-    masks = [np.zeros(len(edge.tail), dtype=bool) for edge in form.edges]
+    masks = [np.zeros(edge.count, dtype=bool) for edge in form.edges]
     for claim in claims:
         masks[claim.place] = claim.state == state
     return masks

@@ -156,7 +156,7 @@ def _upper(form: Form, model: Model, w: Array) -> tuple[list[list[Any]], int]:
         try:
             return W, model.primal(W)
         except NotProvedError as error:
-            why = str(error)
+            why, verify.STATE.where = str(error), ""
         for edge in form.edges:
             if isinstance(edge.penalty, AbstractConstraint):
                 _settle(form, edge, W) if edge.map.noun == "node" else _pull(W, 50 - 5 * round_)
