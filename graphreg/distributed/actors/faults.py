@@ -128,6 +128,12 @@ class FaultPlan:
         )
         return Delivery(lost, late, twice, overtaken)
 
+    def lost(self, sender: int, receiver: int, tag: Tag) -> bool:
+        """True where a message never arrives: lost, or forgotten in a crash of its receiver before it is read."""
+        found = self.delivery(sender, receiver, tag)
+        until = tag[0] + found.late + found.overtaken
+        return found.lost or any(self.away(receiver, t) for t in range(tag[0], until + 1))
+
     def attempts(self, sender: int, receiver: int, tag: Tag) -> list[bool]:
         """The attempts at a message that is sent until it is acknowledged: whether each copy arrives. The last one
         does, and so does its acknowledgement."""
