@@ -48,8 +48,9 @@ class Ledger(Shown):
     settings: degrees that neighbours tell each other once, bounds of steps, sums for a balance or a restart.
 
     It counts what is really sent, and what is lost of it (``by_node()``): a message along an arc holds the coordinates
-    that its edges couple, or as many numbers as were given; a sum over all nodes is a message up and one down each edge of a spanning forest (and to
-    and from the first root, where there are several components). ``by_edge()`` and ``by_level()`` split it up.
+    that its edges couple, or as many numbers as were given; a sum over all nodes is a message up and one
+    down each edge of a spanning forest (and to and from the first root, where there are several components).
+    ``by_edge()`` and ``by_level()`` split it up.
     """
 
     arcs: Arcs | None = None

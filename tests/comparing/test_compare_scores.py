@@ -156,6 +156,30 @@ def test_one_draw_of_who_is_away_for_all(classes):
     assert "away" not in gr.compare(problem, [gr.FedADMM()], gap=1e-2).table()
 
 
+@pytest.mark.filterwarnings("ignore::graphreg.errors.MethodWarning")
+def test_half_away_and_lossy_for_all(classes):
+    """By crashes in place of an availability, which methods that tolerate loss cannot be told."""
+    problem, _ = classes
+    methods = {"pd": gr.PrimalDual(balance=1.0), "admm": gr.FedADMM(), "avg": gr.FedAvg()}
+    options = {"gap": 0, "rounds": 30, "seed": 3}
+    faults = gr.Faults(drop=0.2, crash=0.5, down=1)
+    found = gr.compare(problem, methods, engine=gr.Actors(faults=faults), **options)
+    away = {name: run.ledger.by_node()["away"].tolist() for name, run in found.solutions.items()}
+    assert away["pd"] == away["admm"] == away["avg"][:6]
+    assert away["avg"][6:] == [0]  # the server
+    assert (found.table()["away"] == sum(away["pd"]) / 180).all()
+    assert 0.3 < sum(away["pd"]) / 180 < 0.7
+    mixed = gr.compare(problem, methods, availability=0.5, engine=gr.Actors(faults=gr.Faults(drop=0.2)), **options)
+    assert mixed.always_there == ("pd", "admm")
+    assert set(mixed.table()["status"]) == {"budget"}
+    assert "ran with all nodes there: pd, admm; engine=gr.Actors(faults=gr.Faults(crash=" in str(mixed)
+    told = gr.compare(
+        problem, [gr.FedADMM()], availability=0.5, engine=gr.Actors(faults=gr.Faults(drop=0.2, resend=True)), **options
+    )
+    assert told.always_there == ()
+    assert told.table()["away"].iloc[0] > 0.3
+
+
 # ---- figures ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("x", ["bytes", "messages", "rounds"])
 def test_the_score_is_drawn_against_its_cost(pyplot, found, x):
