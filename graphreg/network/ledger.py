@@ -32,7 +32,7 @@ class Account:
     summed: int = checked(whole(0), 0)  # numbers in all of them
     messages: Array | None = None  # of other exchanges, per arc
     numbers: Array | None = None
-    lost: Array | None = None  # of all messages, per arc: those that never arrived
+    lost: Array | int = 0  # of all messages, per arc: those that never arrived
     away: Array | None = None  # rounds in which each node was away, (n,)
     # messages beyond the graph, and numbers in them, of actors that count these themselves
     beyond: int = checked(whole(0), 0)
@@ -164,7 +164,7 @@ class Ledger(Shown):
         sent, received, lost, away = (np.zeros(n, dtype=np.int64) for _ in range(4))
         for each in [] if arcs is None else PURPOSES if purpose is None else [purpose]:
             np.add.at(sent, arcs.source, messages := self._arcs(each)[0])
-            np.add.at(lost, arcs.target, missing := self._lost(each))
+            np.add.at(lost, arcs.target, missing := self.accounts[each].lost)
             np.add.at(received, arcs.target, messages - missing)
         counted = self.accounts["method"].away
         columns = {"sent": sent, "received": received, "lost": lost, "away": away if counted is None else counted}
@@ -175,11 +175,6 @@ class Ledger(Shown):
         """Messages and bytes by level (graph, within clusters, between clusters, to the server) and purpose."""
         table = self.by_edge().groupby(["level", "purpose"], sort=False)
         return table.agg({"messages": "sum", "bytes": "sum"})
-
-    def _lost(self, purpose: str) -> Any:
-        """Messages along each arc that never arrived; 0 where none can be lost."""
-        lost = self.accounts[purpose].lost
-        return 0 if lost is None else lost
 
     def _arcs(self, purpose: str) -> tuple[Array, Array]:
         """Messages and bytes along each arc."""
@@ -238,6 +233,6 @@ class Ledger(Shown):
         messages, size = self.messages, self.bytes
         rows = [f"{self.rounds} rounds"]
         rows += [f"  {p:12s}{messages[p]:>14,} messages {size[p]:>18,} bytes" for p in PURPOSES]
-        lost = sum(int(np.sum(self._lost(purpose))) for purpose in PURPOSES)
+        lost = sum(int(np.sum(account.lost)) for account in self.accounts.values())
         rows += [f"  of these {lost:,} messages were lost"] * (lost > 0)
         return "\n".join(rows)

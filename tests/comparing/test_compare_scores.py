@@ -194,6 +194,17 @@ def test_the_score_is_drawn_against_its_cost(pyplot, found, x):
     assert axes.lines[3].get_ydata()[0] == found.table().loc["exact", "accuracy"]  # all along
 
 
+def test_a_function_is_called_by_its_name_and_not_rows(pyplot, classes):
+    def largest(at):
+        return np.abs(at.coef).max()
+
+    found = gr.compare(classes[0], [gr.PrimalDual()], gap=0, rounds=12, score=largest)
+    assert found.plot("rounds").get_ylabel() == "largest"
+    said = " ".join([found.plot("rounds").figure.axes[0].get_title(), found.figure()._suptitle.get_text()])
+    assert "rows" not in said
+    assert said.count("Values of largest, of the iterates") == 2
+
+
 def test_scores_come_first_and_gaps_are_still_drawn(pyplot, found):
     assert found.plot().get_xlabel() == "bytes sent"
     assert found.plot(y="gap").get_ylabel() == "relative gap"
