@@ -434,8 +434,8 @@ def _with_availability(
     """The methods, told who is there, and the names of those that cannot be told, where messages are lost or ever."""
     faults = getattr(engine, "faults", None)
     unable: Any = ToleratesLostMessages if faults is not None and faults.lossy else ()
-    told = {name: m for name, m in chosen.items() if is_dataclass(m) and not isinstance(m, unable)}
-    able: dict[str, Any] = {name: m for name, m in told.items() if hasattr(m, "availability")}
+    fit = {name: m for name, m in chosen.items() if is_dataclass(m) and not isinstance(m, unable)}
+    able: dict[str, Any] = {name: m for name, m in fit.items() if hasattr(m, "availability")}
     informed = {name: replace(m, availability=availability) for name, m in able.items() if m.availability is None}
     return {**chosen, **informed}, tuple(name for name in chosen if name not in able)
 

@@ -14,7 +14,7 @@ from ..base.messages import unknown_labels
 from ..checks import check_fields, checked, function, nonnegative, one_of, sequence
 from ..errors import MethodError
 from ..form import Form
-from ..methods import AbstractIteration, LocalSGD
+from ..methods import AbstractIteration
 from ..network import Arcs, LocalView
 from ..running import AbstractEngine, Start
 from ..terms import Array
@@ -63,6 +63,8 @@ class Malicious(AbstractEngine):
         sequence(self.nodes, "Malicious(nodes=...)", "a list of labels", MethodError)
 
     def remedy(self, form: Form) -> str:
+        from ..methods import LocalSGD
+
         robust = "robust= of gr.LocalSGD keeps lies within what honest nodes send, and " * (not LocalSGD().lacks(form))
         said = f"malicious nodes lie ({len(self.nodes)}), and more rounds need not lead closer; {robust}"
         return (

@@ -47,10 +47,9 @@ class Ledger(Shown):
     The method's are the messages of its rounds. Adaptation is all by which nodes set a method up or change its
     settings: degrees that neighbours tell each other once, bounds of steps, sums for a balance or a restart.
 
-    It counts what is really sent, and what is lost of it (``by_node()``): a message along an arc holds the coordinates
-    that its edges couple, or as many numbers as were given; a sum over all nodes is a message up and one
-    down each edge of a spanning forest (and to and from the first root, where there are several components).
-    ``by_edge()`` and ``by_level()`` split it up.
+    It counts what is really sent: a message along an arc holds the coordinates that its edges couple, or as many
+    numbers as were given; a sum over all nodes is a message up and one down each edge of a spanning forest (and to and
+    from the first root of several). ``by_edge()`` and ``by_level()`` split it up; ``by_node()`` has what is lost.
     """
 
     arcs: Arcs | None = None
@@ -162,10 +161,11 @@ class Ledger(Shown):
         arcs = self.arcs
         n = 0 if arcs is None else arcs.n
         sent, received, lost, away = (np.zeros(n, dtype=np.int64) for _ in range(4))
-        for each in [] if arcs is None else PURPOSES if purpose is None else [purpose]:
-            np.add.at(sent, arcs.source, messages := self._arcs(each)[0])
-            np.add.at(lost, arcs.target, missing := self.accounts[each].lost)
-            np.add.at(received, arcs.target, messages - missing)
+        if arcs is not None:
+            for each in PURPOSES if purpose is None else [purpose]:
+                np.add.at(sent, arcs.source, messages := self._arcs(each)[0])
+                np.add.at(lost, arcs.target, missing := self.accounts[each].lost)
+                np.add.at(received, arcs.target, messages - missing)
         counted = self.accounts["method"].away
         columns = {"sent": sent, "received": received, "lost": lost, "away": away if counted is None else counted}
         labels = pd.Index(list(self.labels), dtype=object, name="node", tupleize_cols=False)

@@ -305,8 +305,7 @@ class AbstractEngine(ChecksNames, ABC):
     certificates, stays here, and the engine carries out its rounds."""
 
     def remedy(self, form: Form) -> str:
-        """What to do where a run does not end at the optimum of a form for a reason of the engine's; empty where there
-        is none."""
+        """What to do where a run does not end at the optimum of a form for a reason of the engine's, if it has one."""
         del form
         return ""
 

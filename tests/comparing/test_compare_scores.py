@@ -173,11 +173,11 @@ def test_half_away_and_lossy_for_all(classes):
     assert mixed.always_there == ("pd", "admm")
     assert set(mixed.table()["status"]) == {"budget"}
     assert "ran with all nodes there: pd, admm; engine=gr.Actors(faults=gr.Faults(crash=" in str(mixed)
-    told = gr.compare(
+    heard = gr.compare(
         problem, [gr.FedADMM()], availability=0.5, engine=gr.Actors(faults=gr.Faults(drop=0.2, resend=True)), **options
     )
-    assert told.always_there == ()
-    assert told.table()["away"].iloc[0] > 0.3
+    assert heard.always_there == ()
+    assert heard.table()["away"].iloc[0] > 0.3
 
 
 # ---- figures ---------------------------------------------------------------------------------------------------------

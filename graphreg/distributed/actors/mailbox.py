@@ -108,16 +108,14 @@ class Mailbox:
 # ---- messages under faults -------------------------------------------------------------------------------------------
 @dataclass
 class Tally:
-    """The messages and numbers that an actor has sent, and the messages lost of these, by purpose and receiver; beyond
-    the graph to the coordinator."""
+    """The messages of an actor, the numbers in them and those lost, by purpose and receiver or the coordinator."""
 
     sent: dict[tuple[str, int], list[int]] = field(default_factory=dict[tuple[str, int], list[int]])
     away: int = 0  # rounds
 
     def record(self, purpose: str, receiver: int, numbers: int, lost: bool = False) -> None:
         entry = self.sent.setdefault((purpose, receiver), [0, 0, 0])
-        for k, more in enumerate((1, numbers, lost)):
-            entry[k] += more
+        entry[:] = entry[0] + 1, entry[1] + numbers, entry[2] + lost
 
 
 @dataclass
@@ -164,7 +162,7 @@ class Endpoint:
             self.send_reliably(VALUES, receiver, tag, payload, purpose)
         else:
             lost = self.fault_plan is not None and self.fault_plan.lost(self.node, receiver, tag)
-            self._send(VALUES, receiver, tag, 0, payload, purpose, lost)
+            self._send(Message(VALUES, self.node, receiver, tag, 0, payload), purpose, lost)
 
     def receive(self, sender: int, tag: Tag, purpose: str) -> tuple[Array | None, bool]:
         """The newest message of the sender in this exchange, None where there was none; and whether it is of this
@@ -199,12 +197,11 @@ class Endpoint:
     def send_reliably(self, kind: str, receiver: int, tag: Tag, payload: Array, purpose: str) -> None:
         """Every copy that it takes until one is acknowledged. Nobody acknowledges while away: one copy, given up."""
         fault_plan = self.fault_plan
-        arrivals = [True]
-        if fault_plan is not None:
-            there = not fault_plan.away(receiver, tag[0])
-            arrivals = fault_plan.attempts(self.node, receiver, tag) if there else [False]
+        arrivals = [fault_plan is None]
+        if fault_plan is not None and not fault_plan.away(receiver, tag[0]):
+            arrivals = fault_plan.attempts(self.node, receiver, tag)
         for attempt, arrives in enumerate(arrivals):
-            self._send(kind, receiver, tag, attempt, payload, purpose, not arrives)
+            self._send(Message(kind, self.node, receiver, tag, attempt, payload), purpose, not arrives)
 
     def receive_reliably(self, kind: str, sender: int, tag: Tag, purpose: str) -> Message:
         """The first copy that arrives; each that arrives is acknowledged."""
@@ -219,11 +216,11 @@ class Endpoint:
                 first = first or copy
                 if tag[0] and (fault_plan.faults.resend or fault_plan.faults.drop > 0.0):
                     lost = attempt < len(arrivals) - 1  # else nothing would have been sent again
-                    self._send(ACKNOWLEDGEMENT, sender, tag, attempt, np.zeros(1), purpose, lost)
+                    self._send(Message(ACKNOWLEDGEMENT, self.node, sender, tag, attempt, np.zeros(1)), purpose, lost)
         assert first is not None
         return first
 
-    def _send(self, kind: str, receiver: int, tag: Tag, attempt: int, payload: Array, purpose: str, lost: bool) -> None:
-        payload = np.array(payload)  # nothing is shared with the receiver
-        self.carry(Message(kind, self.node, receiver, tag, attempt, payload))
-        self.tally.record(purpose, receiver, payload.size, lost)
+    def _send(self, message: Message, purpose: str, lost: bool) -> None:
+        payload = np.array(message.payload)  # nothing is shared with the receiver
+        self.carry(message._replace(payload=payload))
+        self.tally.record(purpose, message.receiver, payload.size, lost)
