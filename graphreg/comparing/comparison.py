@@ -23,7 +23,7 @@ from ..certificate import Certificate, common, feasible, relative
 from ..errors import GraphregError, MethodError, SolverError
 from ..form import Form
 from ..judging import Judgement, given_point
-from ..methods import AbstractIteration, AbstractMethod, Auto, Exact, listed
+from ..methods import AbstractIteration, AbstractMethod, Auto, Exact, ToleratesLostMessages, listed
 from ..problem import ARGUMENTS, Problem, problem_of
 from ..running import AbstractEngine, Observation, Observed, Record, Solution, Trace, seen_at
 
@@ -97,8 +97,8 @@ class Comparison(Shown):
         ``messages`` and ``bytes`` are all that was sent, ``solving_messages`` and ``solving_bytes`` all but what the
         certificates cost: that of the method and of its adaptation, two lines of the ledger; they are missing where
         nobody counts them. Where a score was asked for, the column that `measure` names is that of the last round.
-        Where an availability was, ``away`` is the share of all nodes and rounds in which a node was away. ``own_gap``,
-        where there are baselines, is what these certified of the problem that they solve instead.
+        Where an availability was, or nodes crashed, ``away`` is the share of all nodes and rounds in which a node was
+        away. ``own_gap``, where there are baselines, is what these certified of the problem that they solve instead.
 
         Returns
         -------
@@ -122,8 +122,9 @@ class Comparison(Shown):
         more: dict[str, dict[str, float]] = {}
         if self.measure:
             more[self.measure] = {name: float(each["score"][-1]) for name, each in self._observed.items()}
-        if self.always_there is not None:
-            more["away"] = {name: _away(each) for name, each in self.solutions.items() if each.ledger.rounds}
+        away = {name: _away(each) for name, each in self.solutions.items() if each.ledger.rounds}
+        if self.always_there is not None or any(away.values()):
+            more["away"] = away
         table = table.assign(**{name: pd.Series(values, dtype=float) for name, values in more.items()})
         own = {name: each.own for name, each in self.solutions.items() if each.own is not None}
         return table.assign(own_gap=pd.Series({name: c.relative_gap for name, c in own.items()})) if own else table
@@ -225,7 +226,8 @@ class Comparison(Shown):
             "left out, as it is seldom certified and uses up its seconds: {}; name it among the methods to run it": (
                 self.left_out
             ),
-            "could not be told who is away, and ran with all nodes there: {}": self.always_there,
+            "could not be told who is away, and ran with all nodes there: {}; engine=gr.Actors(faults=gr.Faults("
+            "crash=..., down=1)) in place of availability= has the same nodes away for all": self.always_there,
             "not carried out by the engine, and ran in one place: {}": self.in_one_place,
         }
         lines += [said.format(", ".join(map(visible, names))) for said, names in remarks.items() if names]
@@ -296,10 +298,12 @@ def compare(  # noqa: PLR0913
         Rows held out, with the columns that the data had: after the rounds at which an `Observer` looks, every method
         is scored on them, all rows together, by accuracy (of classes), deviance (of counts), mse, or else its loss. A
         function takes the `Observation` of such a round, with its ``coef``, ``predict`` and ``score``, and returns a
-        number. What is scored is the iterate, of methods without rounds the answer.
+        number. What is scored is the iterate, of methods without rounds the answer. Nodes that lie are scored, too:
+        leave out their rows.
     availability : number, mapping, sampler or Availability, optional
         Who is there in a round, the same for every method that has the option ``availability`` and was not given one:
         as the draws follow from the seed, a node that is away in a round of one method is away in that round of all.
+        Others run with all nodes there, as does `FedADMM` where messages are lost; ``always_there`` names them.
     engine : AbstractEngine, optional
         Where methods that have rounds run, as in `Problem.solve`: ``gr.Actors(faults=gr.Faults(drop=0.1))`` loses
         messages of each. Those that it cannot carry out run on whole arrays, and ``in_one_place`` names them.
@@ -331,7 +335,7 @@ def compare(  # noqa: PLR0913
     drawn = secrets.randbits(32) if seed is None else checks.seed(seed, "seed")
     measure, look = ("", None) if score is None else _measure_of(score, problem.form)
     allowed = Allowed(gap, rounds, seconds, drawn, look, engine)
-    chosen, always_there = (chosen, None) if availability is None else _with_availability(chosen, availability)
+    chosen, always_there = (chosen, None) if availability is None else _with_availability(chosen, availability, engine)
     exact = next((name for name, method in chosen.items() if isinstance(method, Exact)), None)
     with allowing(memory):
         found, sent = _runs(problem, chosen, exact, allowed, progress)
@@ -424,9 +428,14 @@ def _of_rows(frame: Any, name: str, at: Observation) -> float:
     return at.score(frame, by="all")[name].iloc[0]
 
 
-def _with_availability(chosen: Mapping[str, Any], availability: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The methods, told who is there, and the names of those that cannot be told."""
-    able: dict[str, Any] = {name: m for name, m in chosen.items() if is_dataclass(m) and hasattr(m, "availability")}
+def _with_availability(
+    chosen: Mapping[str, Any], availability: Any, engine: AbstractEngine | None
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The methods, told who is there, and the names of those that cannot be told, where messages are lost or ever."""
+    faults = getattr(engine, "faults", None)
+    unable: Any = ToleratesLostMessages if faults is not None and faults.lossy else ()
+    fit = {name: m for name, m in chosen.items() if is_dataclass(m) and not isinstance(m, unable)}
+    able: dict[str, Any] = {name: m for name, m in fit.items() if hasattr(m, "availability")}
     informed = {name: replace(m, availability=availability) for name, m in able.items() if m.availability is None}
     return {**chosen, **informed}, tuple(name for name in chosen if name not in able)
 

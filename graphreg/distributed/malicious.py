@@ -62,13 +62,16 @@ class Malicious(AbstractEngine):
         check_fields(self, MethodError)
         sequence(self.nodes, "Malicious(nodes=...)", "a list of labels", MethodError)
 
-    @property
-    def remedy(self) -> str:
-        said = (
-            f"malicious nodes lie ({len(self.nodes)}), and more rounds need not lead closer; robust= of gr.LocalSGD "
-            "keeps lies within what honest nodes send, for a consensus, and observe= shows what these reached"
+    def remedy(self, form: Form) -> str:
+        from ..methods import LocalSGD
+
+        robust = "robust= of gr.LocalSGD keeps lies within what honest nodes send, and " * (not LocalSGD().lacks(form))
+        said = f"malicious nodes lie ({len(self.nodes)}), and more rounds need not lead closer; {robust}"
+        return (
+            f"{said}observe=, or a score without the rows of liars, shows what honest nodes reached"
+            if self.nodes
+            else ""
         )
-        return said if self.nodes else ""
 
     @contextmanager
     def hosting(self, method: AbstractIteration, form: Form, arcs: Arcs, seed: int) -> Generator[AbstractIteration]:

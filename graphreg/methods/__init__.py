@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .consensus._decreasing import DecreasingStep as DecreasingStep
     from .consensus.exact_diffusion import ExactDiffusion as ExactDiffusion
     from .consensus.gradient_tracking import GradientTracking as GradientTracking
+    from .consensus.local_sgd import LocalSGD as LocalSGD
     from .exact import Exact as Exact
     from .fed_admm.fed_admm import FedADMM as FedADMM
     from .interior_point._interior import Interior as Interior

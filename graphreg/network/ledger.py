@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.display import Html, Shown, table, title
-from ..checks import checked, whole
+from ..checks import checked, one_of, whole
 from ..terms import Array
 from .arcs import Arcs
 
@@ -32,6 +32,7 @@ class Account:
     summed: int = checked(whole(0), 0)  # numbers in all of them
     messages: Array | None = None  # of other exchanges, per arc
     numbers: Array | None = None
+    lost: Array | int = 0  # of all messages, per arc: those that never arrived
     away: Array | None = None  # rounds in which each node was away, (n,)
     # messages beyond the graph, and numbers in them, of actors that count these themselves
     beyond: int = checked(whole(0), 0)
@@ -47,8 +48,8 @@ class Ledger(Shown):
     settings: degrees that neighbours tell each other once, bounds of steps, sums for a balance or a restart.
 
     It counts what is really sent: a message along an arc holds the coordinates that its edges couple, or as many
-    numbers as were given; a sum over all nodes is a message up and one down each edge of a spanning forest (and to
-    and from the first root, where there are several components). ``by_edge()`` and ``by_level()`` split it up.
+    numbers as were given; a sum over all nodes is a message up and one down each edge of a spanning forest (and to and
+    from the first root of several). ``by_edge()`` and ``by_level()`` split it up; ``by_node()`` has what is lost.
     """
 
     arcs: Arcs | None = None
@@ -149,21 +150,24 @@ class Ledger(Shown):
                 rows.append((None, None, BEYOND, purpose, *self._beyond(purpose)))
         return LabelledTable(rows, columns=columns)
 
-    def by_node(self) -> pd.DataFrame:
-        """Messages sent and received, for all purposes, and the rounds in which each node was away."""
+    def by_node(self, purpose: str | None = None) -> pd.DataFrame:
+        """Messages that each node sent and received, those sent to it that were lost, and the rounds in which it was
+        away; of one ``purpose`` ("method", "adaptation", "certificate", "inference"), or of all."""
         import pandas as pd
 
         from ..base.tables import LabelledTable
 
+        (one_of(*PURPOSES) | None)(purpose, "purpose")
         arcs = self.arcs
         n = 0 if arcs is None else arcs.n
-        sent, received, away = (np.zeros(n, dtype=np.int64) for _ in range(3))
+        sent, received, lost, away = (np.zeros(n, dtype=np.int64) for _ in range(4))
         if arcs is not None:
-            messages = sum((self._arcs(purpose)[0] for purpose in PURPOSES), np.zeros(len(arcs.source), dtype=np.int64))
-            np.add.at(sent, arcs.source, messages)
-            np.add.at(received, arcs.target, messages)
+            for each in PURPOSES if purpose is None else [purpose]:
+                np.add.at(sent, arcs.source, messages := self._arcs(each)[0])
+                np.add.at(lost, arcs.target, missing := self.accounts[each].lost)
+                np.add.at(received, arcs.target, messages - missing)
         counted = self.accounts["method"].away
-        columns = {"sent": sent, "received": received, "away": away if counted is None else counted}
+        columns = {"sent": sent, "received": received, "lost": lost, "away": away if counted is None else counted}
         labels = pd.Index(list(self.labels), dtype=object, name="node", tupleize_cols=False)
         return LabelledTable(columns, index=labels)
 
@@ -229,4 +233,6 @@ class Ledger(Shown):
         messages, size = self.messages, self.bytes
         rows = [f"{self.rounds} rounds"]
         rows += [f"  {p:12s}{messages[p]:>14,} messages {size[p]:>18,} bytes" for p in PURPOSES]
+        lost = sum(int(np.sum(account.lost)) for account in self.accounts.values())
+        rows += [f"  of these {lost:,} messages were lost"] * (lost > 0)
         return "\n".join(rows)

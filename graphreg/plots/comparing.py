@@ -10,7 +10,7 @@ from .. import checks
 from ..auditing import Audit
 from ..base.escaping import caption, picture
 from ..certificate import common, relative
-from ..comparing import Comparison
+from ..comparing import MEASURES, Comparison
 from ..errors import ModelError
 from ..running import Solution
 from ..terms import Array
@@ -22,15 +22,13 @@ if TYPE_CHECKING:
 
 SIZE = (11.0, 8.0)  # inches
 SCORED = ("rounds", "messages", "bytes")  # against which scores are drawn
-SCORES_SAY = (
-    "Scores of rows held out, of the iterates: no certificate speaks of them. What certificates cost is left out."
-)
 
 
 def plot_comparison(comparison: Comparison, x: str | None = None, ax: Axes | None = None, y: str | None = None) -> Axes:
     """The scores, or the gaps, of all methods of a comparison against their cost.
 
-    The score is that of the rows held out, after the rounds that were looked at; markers are at the last of them.
+    The score, of the rows held out or a function's, is that after the rounds that were looked at; markers are at the
+    last of them.
 
     The gap is the distance of the best objective so far from the comparison's bound; both axes are logarithmic.
 
@@ -99,8 +97,14 @@ def _plot_scores(comparison: Comparison, x: str, ax: Axes | None) -> Axes:
         elif len(cost):
             edge: Any = axes.get_yaxis_transform()
             axes.plot([0.0, 1.0], score[[-1, -1]], markevery=[-1], transform=edge, clip_on=False, **style)
-    described(axes, COSTS[x][1], f"{picture(comparison.measure)} of the rows held out", "x", "0.9")
-    return finished(axes, SCORES_SAY, 8.5) if ax is None else axes
+    label = picture(comparison.measure) + " of the rows held out" * (comparison.measure in MEASURES)
+    described(axes, COSTS[x][1], label, "x", "0.9")
+    return finished(axes, _words_of_scores(comparison), 8.5) if ax is None else axes
+
+
+def _words_of_scores(comparison: Comparison) -> str:
+    what = "Scores of rows held out" if comparison.measure in MEASURES else f"Values of {comparison.measure}"
+    return f"{what}, of the iterates: no certificate speaks of them. What certificates cost is left out."
 
 
 def comparison_figure(comparison: Comparison, figure: Figure | None = None, y: str | None = None) -> Figure:
@@ -126,7 +130,7 @@ def comparison_figure(comparison: Comparison, figure: Figure | None = None, y: s
         axes.set_ylabel("")
     handles, labels = panels.flat[0].get_legend_handles_labels()
     whole.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize="small")
-    whole.suptitle(caption(SCORES_SAY if scored else _words(comparison), 120), fontsize="medium")
+    whole.suptitle(caption(_words_of_scores(comparison) if scored else _words(comparison), 120), fontsize="medium")
     return whole
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import checks
 from ..base.escaping import picture
+from ..base.messages import shown
 from ..comparing import distinct
 from ..errors import ModelError
 from ..running import Record, Solution
@@ -44,7 +45,7 @@ def plot_trace(solutions: Solution | Sequence[Solution] | Mapping[str, Solution]
     Raises
     ------
     ModelError
-        Where matplotlib is missing, or there is nothing to draw.
+        Where matplotlib is missing, there is nothing to draw, or a name has no solution, or several.
 
     Examples
     --------
@@ -66,6 +67,9 @@ def _named(solutions: Solution | Sequence[Solution] | Mapping[str, Solution]) ->
     if isinstance(solutions, Solution):
         return {solutions.method: solutions}
     if isinstance(solutions, Mapping):
+        for name, each in solutions.items():
+            if not isinstance(each, Solution):
+                raise ModelError(f"plot_trace draws one solution under each name, and {name!r} is {shown(each)}")
         return dict(solutions)
     runs: dict[str, Solution] = {}
     for solution in solutions:

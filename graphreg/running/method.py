@@ -304,10 +304,9 @@ class AbstractEngine(ChecksNames, ABC):
     """The place in which ``problem.solve(method, engine=...)`` runs a method: the driver, with clock and
     certificates, stays here, and the engine carries out its rounds."""
 
-    @property
-    def remedy(self) -> str:
-        """What to do where a run does not end at the optimum for a reason of the engine's; empty where there is
-        none."""
+    def remedy(self, form: Form) -> str:
+        """What to do where a run does not end at the optimum of a form for a reason of the engine's, if it has one."""
+        del form
         return ""
 
     @abstractmethod

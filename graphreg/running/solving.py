@@ -164,7 +164,7 @@ class Task:
             shift = np.zeros(form.d) if v is None else v
             recorder = None if seen is None else Recorder(seen, there, shift, view.engine.ledger)
             outcome = drive(player, view, judge, budget, keeper, recorder)
-            outcome = replace(outcome, remedy="" if engine is None else engine.remedy)
+            outcome = replace(outcome, remedy="" if engine is None else engine.remedy(form))
         return outcome if v is None else self._moved_back(outcome, judge, v, budget.gap)
 
     def _moved_back(self, outcome: Outcome, judge: Certifier, v: Array, gap: float) -> Outcome:

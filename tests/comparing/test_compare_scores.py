@@ -156,6 +156,30 @@ def test_one_draw_of_who_is_away_for_all(classes):
     assert "away" not in gr.compare(problem, [gr.FedADMM()], gap=1e-2).table()
 
 
+@pytest.mark.filterwarnings("ignore::graphreg.errors.MethodWarning")
+def test_half_away_and_lossy_for_all(classes):
+    """By crashes in place of an availability, which methods that tolerate loss cannot be told."""
+    problem, _ = classes
+    methods = {"pd": gr.PrimalDual(balance=1.0), "admm": gr.FedADMM(), "avg": gr.FedAvg()}
+    options = {"gap": 0, "rounds": 30, "seed": 3}
+    faults = gr.Faults(drop=0.2, crash=0.5, down=1)
+    found = gr.compare(problem, methods, engine=gr.Actors(faults=faults), **options)
+    away = {name: run.ledger.by_node()["away"].tolist() for name, run in found.solutions.items()}
+    assert away["pd"] == away["admm"] == away["avg"][:6]
+    assert away["avg"][6:] == [0]  # the server
+    assert (found.table()["away"] == sum(away["pd"]) / 180).all()
+    assert 0.3 < sum(away["pd"]) / 180 < 0.7
+    mixed = gr.compare(problem, methods, availability=0.5, engine=gr.Actors(faults=gr.Faults(drop=0.2)), **options)
+    assert mixed.always_there == ("pd", "admm")
+    assert set(mixed.table()["status"]) == {"budget"}
+    assert "ran with all nodes there: pd, admm; engine=gr.Actors(faults=gr.Faults(crash=" in str(mixed)
+    heard = gr.compare(
+        problem, [gr.FedADMM()], availability=0.5, engine=gr.Actors(faults=gr.Faults(drop=0.2, resend=True)), **options
+    )
+    assert heard.always_there == ()
+    assert heard.table()["away"].iloc[0] > 0.3
+
+
 # ---- figures ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("x", ["bytes", "messages", "rounds"])
 def test_the_score_is_drawn_against_its_cost(pyplot, found, x):
@@ -168,6 +192,17 @@ def test_the_score_is_drawn_against_its_cost(pyplot, found, x):
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["pd", "avg", "me", "exact"]
     assert axes.get_ylabel() == "accuracy of the rows held out"
     assert axes.lines[3].get_ydata()[0] == found.table().loc["exact", "accuracy"]  # all along
+
+
+def test_a_function_is_called_by_its_name_and_not_rows(pyplot, classes):
+    def largest(at):
+        return np.abs(at.coef).max()
+
+    found = gr.compare(classes[0], [gr.PrimalDual()], gap=0, rounds=12, score=largest)
+    assert found.plot("rounds").get_ylabel() == "largest"
+    said = " ".join([found.plot("rounds").figure.axes[0].get_title(), found.figure()._suptitle.get_text()])
+    assert "rows" not in said
+    assert said.count("Values of largest, of the iterates") == 2
 
 
 def test_scores_come_first_and_gaps_are_still_drawn(pyplot, found):

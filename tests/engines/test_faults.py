@@ -10,7 +10,7 @@ from factories import thinned
 import graphreg as gr
 from graphreg.distributed.actors.faults import FaultPlan, Faults
 from graphreg.distributed.actors.mailbox import Message, Received
-from graphreg.errors import MethodError, MethodWarning
+from graphreg.errors import MethodError, MethodWarning, ModelError
 from graphreg.methods.splitting import _lossy
 
 METHOD = gr.PrimalDual(balance=1.0)
@@ -141,6 +141,39 @@ def test_faults_are_the_same_in_processes():
     one, two = (by_actors(METHOD, form, 30, faults=faults, processes=k) for k in (False, 2))
     assert deviation(one, two) == 0.0
     assert one.ledger == two.ledger
+
+
+# ---- what the ledger says of it --------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "faults",
+    [Faults(drop=0.3, crash=0.1, down=2), Faults(delay=2, reorder=0.2, crashes={4: (5, 9), 0: (12,)})],
+    ids=["lost", "late"],
+)
+def test_what_is_lost_is_not_received(faults, monkeypatch):
+    """As counted where messages are taken, or wait for their time when the run is over."""
+    seen, form, read = watch(monkeypatch), problem("total variation").form.frozen(), []
+    accept = Received.accept
+    monkeypatch.setattr(Received, "accept", lambda self, each: read.append(each.receiver) or accept(self, each))
+    nodes = by_actors(METHOD, form, 30, faults=faults).ledger.by_node()
+    read += [each.receiver for actor in seen.actors for r in actor.endpoint.received.values() for _, each in r.late]
+    assert nodes["received"].tolist() == np.bincount(read, minlength=form.n).tolist()
+    assert nodes["sent"].sum() == nodes["received"].sum() + nodes["lost"].sum()
+    assert nodes["lost"].sum() > 30
+
+
+def test_a_share_of_messages_is_lost_and_said_to_be():
+    model, method = problem("total variation"), gr.PrimalDual(balance=1.0)
+    ledger = run(model, Faults(drop=0.2), method, rounds=200).ledger
+    nodes = ledger.by_node("method")
+    assert abs(nodes["lost"].sum() / nodes["sent"].sum() - 0.2) < 0.05
+    assert f"of these {nodes['lost'].sum():,} messages were lost" in str(ledger)
+    assert ledger.by_node("certificate")["lost"].sum() == 0 < ledger.by_node("certificate")["sent"].sum()
+    for table in (ledger.by_node(), sum(ledger.by_node(p)[["sent", "lost"]] for p in ledger.messages)):
+        assert table["sent"].sum() == ledger.total_messages
+    with pytest.raises(ModelError, match="purpose must be one of 'method'"):
+        ledger.by_node("methods")
+    again = run(model, Faults(drop=0.2, resend=True), method, rounds=50).ledger.by_node("method")
+    assert abs(again["lost"].sum() / again["sent"].sum() - 0.2) < 0.05
 
 
 # ---- resending -------------------------------------------------------------------------------------------------------

@@ -134,8 +134,19 @@ def test_nobody_is_told_that_more_rounds_help_against_liars(problem):
     for method in (gr.PrimalDual(), gr.LocalSGD(batch=None)):
         said = problem.solve(method, rounds=30, seed=0, engine=lying, on_failure="return").message
         assert "malicious nodes lie (2), and more rounds need not lead closer; robust= of gr.LocalSGD" in said
+        assert "a score without the rows of liars, shows what honest nodes reached" in said
         assert "allow more" not in said
         assert "allow more" in problem.solve(method, rounds=2, gap=1e-12, seed=0, engine=nobody).message
+
+
+def test_a_robust_mean_is_advised_for_a_consensus_alone(problem):
+    labels = sorted({0, *LIARS})
+    data = gr.NodeData.from_dict({k: (np.eye(2), np.full(2, float(k))) for k in labels})
+    varied = gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(gr.Graph.chain(labels), gr.L2()))
+    for model, advised in ((problem, True), (varied, False)):
+        said = model.solve(gr.PrimalDual(balance=1.0), rounds=3, gap=0, engine=ATTACKS["constant"]).message
+        assert ("robust= of gr.LocalSGD" in said) == advised
+        assert "malicious nodes lie (2)" in said
 
 
 @pytest.mark.parametrize(

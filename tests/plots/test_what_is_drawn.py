@@ -310,6 +310,8 @@ def test_screens_are_behind(pyplot, problem):
 def test_every_mark_has_the_colour_and_the_shape_of_its_run(pyplot, problem):
     """Also those that certify nothing, which a reader would else not tell apart."""
     runs = [problem.solve(method) for method in (gr.PrimalDual(), gr.ADMM())]
+    with pytest.raises(ModelError, match="plot_trace draws one solution under each name, and 'all' is"):
+        plot_trace({"all": runs})
     drawn = [line for line in plot_trace(runs).lines if len(line.get_xdata())]
     assert {(line.get_color(), line.get_marker()) for line in drawn} == {("C0", "o"), ("C1", "s")}
     for colour, run in zip(("C0", "C1"), runs, strict=True):

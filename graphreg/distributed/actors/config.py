@@ -127,4 +127,5 @@ class Actors(AbstractEngine):
         place = {label: i for i, label in enumerate(form.labels)}
         for said in unknown_labels("crashes of Faults", self.faults.crashes, place):
             raise MethodError(said)
-        return FaultPlan(self.faults, seed, {place[label]: tuple(t) for label, t in self.faults.crashes.items()})
+        planned = {place[label]: tuple(t) for label, t in self.faults.crashes.items()}
+        return FaultPlan(self.faults, seed, planned, form.space.n_observed)

@@ -89,16 +89,17 @@ class ActorCoordinator(AbstractCoordinator):
         away = np.array([each.tally.away for each in answers], dtype=np.int64)
         for purpose in PURPOSES[:2]:
             account = ledger.accounts[purpose]
-            account.messages, account.numbers = np.zeros((2, len(arcs.source)), dtype=np.int64)
+            account.messages, account.numbers, account.lost = np.zeros((3, len(arcs.source)), dtype=np.int64)
             account.beyond = account.beyond_numbers = 0
             for i, answer in enumerate(answers):
-                for (what, receiver), (messages, numbers) in answer.tally.sent.items():
+                for (what, receiver), (messages, numbers, lost) in answer.tally.sent.items():
                     if what == purpose and receiver == COORDINATOR:
                         account.beyond += messages
                         account.beyond_numbers += numbers
                     elif what == purpose:
                         account.messages[place[i, receiver]] += messages
                         account.numbers[place[i, receiver]] += numbers
+                        account.lost[place[i, receiver]] += lost
         ledger.accounts["method"].away = away if away.any() else None
 
     # ---- orders ------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -49,11 +50,12 @@ class Faults(ChecksNames):
     duplicate, reorder : float
         The probability that a message arrives a second time, or after the next one of its sender; in [0, 1].
     crash : float
-        The probability per round that a node crashes, in [0, 1), also while it is away. It is away for ``down`` rounds,
-        from that one on, and hears nothing; it forgets all that it had received, and goes on from its last state. So it
-        is away in a share of 1 - (1 - crash)^down of all rounds (`away`): crash = 1 - (1 - share)^(1/down).
+        The probability per round that a node of the data crashes, in [0, 1), also while it is away. It is away for
+        ``down`` rounds, from that one on, and hears nothing; it forgets all that it had received, and goes on from its
+        last state. So it is away in a share of 1 - (1 - crash)^down of all rounds (`away`):
+        crash = 1 - (1 - share)^(1/down). Latent nodes, such as a server, never crash by chance.
     crashes : mapping of label to rounds
-        Crashes that are planned.
+        Crashes that are planned, also of latent nodes: ``{"server": (3, 10)}``.
     down : int
         For how many rounds a crashed node is away, at least 1.
     resend : bool
@@ -116,6 +118,7 @@ class FaultPlan:
     faults: Faults
     seed: int
     planned: Mapping[int, tuple[int, ...]]  # crashes by number of the node
+    observed: float = math.inf  # how many nodes crash by chance: not the latent ones, which come after these
 
     def delivery(self, sender: int, receiver: int, tag: Tag) -> Delivery:
         f = self.faults
@@ -127,6 +130,12 @@ class FaultPlan:
             for what, probability in ((DROP, f.drop), (DUPLICATE, f.duplicate), (REORDER, f.reorder))
         )
         return Delivery(lost, late, twice, overtaken)
+
+    def lost(self, sender: int, receiver: int, tag: Tag) -> bool:
+        """True where a message never arrives: lost, or forgotten in a crash of its receiver before it is read."""
+        found = self.delivery(sender, receiver, tag)
+        until = tag[0] + found.late + found.overtaken
+        return found.lost or any(self.away(receiver, t) for t in range(tag[0], until + 1))
 
     def attempts(self, sender: int, receiver: int, tag: Tag) -> list[bool]:
         """The attempts at a message that is sent until it is acknowledged: whether each copy arrives. The last one
@@ -144,7 +153,7 @@ class FaultPlan:
         since = range(max(1, at - f.down + 1), at + 1)
         if any(t in since for t in self.planned.get(node, ())):
             return True
-        return f.crash > 0.0 and any(self._draw(CRASH, node, t) < f.crash for t in since)
+        return f.crash > 0.0 and node < self.observed and any(self._draw(CRASH, node, t) < f.crash for t in since)
 
     def _draw(self, *what: int) -> float:
         """A number in [0, 1)."""

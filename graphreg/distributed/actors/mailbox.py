@@ -108,15 +108,14 @@ class Mailbox:
 # ---- messages under faults -------------------------------------------------------------------------------------------
 @dataclass
 class Tally:
-    """The messages and numbers that an actor has sent, by purpose and receiver, beyond the graph to the coordinator."""
+    """The messages of an actor, the numbers in them and those lost, by purpose and receiver or the coordinator."""
 
     sent: dict[tuple[str, int], list[int]] = field(default_factory=dict[tuple[str, int], list[int]])
     away: int = 0  # rounds
 
-    def record(self, purpose: str, receiver: int, numbers: int) -> None:
-        entry = self.sent.setdefault((purpose, receiver), [0, 0])
-        entry[0] += 1
-        entry[1] += numbers
+    def record(self, purpose: str, receiver: int, numbers: int, lost: bool = False) -> None:
+        entry = self.sent.setdefault((purpose, receiver), [0, 0, 0])
+        entry[:] = entry[0] + 1, entry[1] + numbers, entry[2] + lost
 
 
 @dataclass
@@ -162,7 +161,8 @@ class Endpoint:
         if self.fault_plan is not None and self.fault_plan.faults.resend:
             self.send_reliably(VALUES, receiver, tag, payload, purpose)
         else:
-            self._send(VALUES, receiver, tag, 0, payload, purpose)
+            lost = self.fault_plan is not None and self.fault_plan.lost(self.node, receiver, tag)
+            self._send(Message(VALUES, self.node, receiver, tag, 0, payload), purpose, lost)
 
     def receive(self, sender: int, tag: Tag, purpose: str) -> tuple[Array | None, bool]:
         """The newest message of the sender in this exchange, None where there was none; and whether it is of this
@@ -197,11 +197,11 @@ class Endpoint:
     def send_reliably(self, kind: str, receiver: int, tag: Tag, payload: Array, purpose: str) -> None:
         """Every copy that it takes until one is acknowledged. Nobody acknowledges while away: one copy, given up."""
         fault_plan = self.fault_plan
-        copies = 1
+        arrivals = [fault_plan is None]
         if fault_plan is not None and not fault_plan.away(receiver, tag[0]):
-            copies = len(fault_plan.attempts(self.node, receiver, tag))
-        for attempt in range(copies):
-            self._send(kind, receiver, tag, attempt, payload, purpose)
+            arrivals = fault_plan.attempts(self.node, receiver, tag)
+        for attempt, arrives in enumerate(arrivals):
+            self._send(Message(kind, self.node, receiver, tag, attempt, payload), purpose, not arrives)
 
     def receive_reliably(self, kind: str, sender: int, tag: Tag, purpose: str) -> Message:
         """The first copy that arrives; each that arrives is acknowledged."""
@@ -209,16 +209,18 @@ class Endpoint:
         if fault_plan is None:
             return self.mailbox.take(kind, sender, tag)
         first: Message | None = None
-        for attempt, arrives in enumerate(fault_plan.attempts(sender, self.node, tag)):
+        arrivals = fault_plan.attempts(sender, self.node, tag)
+        for attempt, arrives in enumerate(arrivals):
             copy = self.mailbox.take(kind, sender, tag, attempt)
             if arrives:
                 first = first or copy
                 if tag[0] and (fault_plan.faults.resend or fault_plan.faults.drop > 0.0):
-                    self._send(ACKNOWLEDGEMENT, sender, tag, attempt, np.zeros(1), purpose)
+                    lost = attempt < len(arrivals) - 1  # else nothing would have been sent again
+                    self._send(Message(ACKNOWLEDGEMENT, self.node, sender, tag, attempt, np.zeros(1)), purpose, lost)
         assert first is not None
         return first
 
-    def _send(self, kind: str, receiver: int, tag: Tag, attempt: int, payload: Array, purpose: str) -> None:
-        payload = np.array(payload)  # nothing is shared with the receiver
-        self.carry(Message(kind, self.node, receiver, tag, attempt, payload))
-        self.tally.record(purpose, receiver, payload.size)
+    def _send(self, message: Message, purpose: str, lost: bool) -> None:
+        payload = np.array(message.payload)  # nothing is shared with the receiver
+        self.carry(message._replace(payload=payload))
+        self.tally.record(purpose, message.receiver, payload.size, lost)
