@@ -111,6 +111,20 @@ def test_what_misleads_a_solve_is_said():
     assert "A term misleads the solve: LyingOwnL1 breaks the law the prox is that of the value" in solution.message
 
 
+@pytest.mark.parametrize("of", ["OwnL1", "OwnSquare"])
+def test_a_pull_at_0_that_is_too_weak_is_said_beside_the_certificate_and_by_claims(of):
+    """Proofs of fused edges rest on gauge_at_zero, and bounds do not."""
+    lie = Lie("pulls less", {"gauge_at_zero": lambda t, u: np.where(t < np.inf, t, 1.0) / 2}, of=of)
+    for each, wrong in ((lie, True), (Lie("the truth", {"gauge_at_zero": lambda t, u: t}, of=of), False)):
+        solution = gr.Problem(model(each)).solve()
+        assert solution.status == "certified"
+        said = f"Lying{of} breaks the law conjugate(u) = 0 where gauge_at_zero(u) < 1"
+        assert (said in solution.message) == wrong, solution.message
+        rests = f"in proofs of clusters gauge_at_zero of Lying{of}, are taken at their word"
+        assert rests in solution.clusters(prove=True).note
+    assert "gauge_at_zero" not in gr.Problem(model(Lie("the truth", of=of))).solve().certificate.note
+
+
 def soft_threshold(v, t):
     return np.sign(v) * np.maximum(np.abs(v) - t, 0.0)
 

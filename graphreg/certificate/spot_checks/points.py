@@ -16,6 +16,7 @@ import numpy as np
 from ...errors import TermError
 from ...form import EdgeBlock, Form, SampleBlock
 from ...terms import Array
+from ...terms.penalties import AbstractPenalty
 from .laws import (
     GRADIENT,
     PROX,
@@ -251,6 +252,16 @@ def claims(rows: BlockRows) -> Iterator[Trial]:
             trials += [supporting(of, p, b, z, PROX) for z in (v, np.broadcast_to(of.anchor, v.shape))]
             for trial in map(_loosely, trials):
                 yield replace(trial, said=asked | trial.said)
+    if not of.targets and of.writes("gauge_at_zero"):
+        for u in _tried(_pulled, rows.b, of.term) + _tried(_pulled, rows.along(), of.term):
+            conjugate, size = of.conjugate(u), rows.extent * lengths(u)
+            law = "conjugate(u) = 0 where gauge_at_zero(u) < 1, as proofs of clusters have it"
+            yield Trial(law, conjugate - CLAIMS * size, size, {"u": u, "conjugate(u)": conjugate}, x, u)
+
+
+def _pulled(u: Array, penalty: AbstractPenalty) -> Array:
+    """Flows along u, just inside those that gauge_at_zero says 0 takes up."""
+    return u * ((1.0 - CLAIMS) / np.maximum(penalty.gauge_at_zero(u), CLAIMS))[:, None]
 
 
 def _before_proxes(rows: BlockRows) -> Iterator[tuple[Array, float]]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from ...base.declaring import in_library
 from ...form import DualPoint, Form
 from ...terms import Array
 from .laws import Trial, lengths
@@ -47,6 +48,9 @@ class SpotChecks:
         terms = [self.form.samples[k].loss.called() for k in self.samples]
         terms += [self.form.edges[k].penalty.called() for k in self.edges]
         names = ", ".join(dict.fromkeys(terms))
+        pulls = [self.form.edges[k].penalty for k in self.edges]
+        more = ", ".join({phi.called(): 0 for phi in pulls if not in_library(type(phi).gauge_at_zero)})
+        names += f", and in proofs of clusters gauge_at_zero of {more}," if more else ""
         said = f"value and conjugate of {names} are taken at their word, but for what was tried of them"
         return said if names else ""
 
