@@ -25,6 +25,7 @@ OURS = "CLARABEL"
 SOLVERS = (OURS, "SCS", "OSQP", "HIGHS")
 Compiled = tuple[Mapping[str, Any], Any, Any]  # data, CVXPY's reductions, and what undoes them
 USUAL = 1e-8  # the tolerance of Clarabel by itself
+STALE = 1e-6  # of 1 and of its size: by more a value is another one
 SHORTER = 0.9  # of the way to the boundary; usually .99
 
 
@@ -65,7 +66,7 @@ class Canonical:
         """The user's name of a stored constraint; empty where CVXPY added it."""
         stored = self.data["param_prob"].constraints[k]
         own = next((each for each in self.problem.constraints if each.id == stored.id), None)
-        return "" if own is None else f"`{getattr(own, 'label', None) or of_cvxpy(own)}`"
+        return "" if own is None else _named(own)
 
     def row(self, row: int) -> str:
         """The constraint that a row belongs to."""
@@ -192,6 +193,34 @@ def _without_values(problem: Any) -> Generator[None]:
     finally:
         for variable, value in values:
             variable.save_value(value)
+
+
+def _named(constraint: Any) -> str:
+    return f"`{getattr(constraint, 'label', None) or of_cvxpy(constraint)}`"
+
+
+def answered(problem: Any) -> bool:
+    """True where a problem was solved, or some of its variables have values."""
+    return problem.value is not None or any(v.value is not None for v in problem.variables())
+
+
+def standing(problem: Any) -> tuple[float | None, str]:
+    """The objective at the values of the variables, with the parameters as they are, and what to know of these values;
+    the value of the problem where some are missing."""
+    if any(v.value is None for v in problem.variables()):
+        return problem.value, ""
+    try:
+        value = float(problem.objective.value)
+        missed = [float(np.max(each.violation(), initial=0.0)) for each in problem.constraints]
+    except Exception:  # noqa: BLE001 - of a point outside their domains atoms and cones may raise anything
+        return None, ""
+    worst = int(np.argmax([*missed, 0.0]))
+    given = "they miss no constraint"
+    if any(missed):
+        given = f"they miss your constraints by at most {missed[worst]:.2g}: {_named(problem.constraints[worst])}"
+    before = value if problem.value is None else float(problem.value)
+    other = not np.isclose(before, value, rtol=STALE, atol=STALE)
+    return value, given + f"; problem.value, {before:.10g}, is of other parameters or values: solve again" * other
 
 
 def _blocks(dims: Any) -> tuple[Block, ...]:

@@ -40,7 +40,11 @@ class ConicCertificate(Shown):
         The values of the user's variables at which ``upper`` is reached (``lower`` where the problem is maximised), by
         name, rounded to doubles; empty where no feasible point is proved.
     reported : float or None
-        The value that stood in the problem: what the solver said.
+        The objective at the values of the variables: what the solver said, or where values stood in all of them and no
+        solver was named, what it is at those, with the parameters as they are.
+    given : str
+        How far these values miss the constraints, and whether ``problem.value`` is of other ones; empty where the
+        answer was made here.
     scope : str
         What the statement is about: ``"of your formula"``, in real numbers, with what is taken from CVXPY where
         something is, or the problem as CVXPY stores it, with the reason.
@@ -77,6 +81,7 @@ class ConicCertificate(Shown):
     evidence: Mapping[str, Reached] = field(default_factory=dict)
     scope: str = PROVED
     by: Mapping[str, str] = field(default_factory=dict)
+    given: str = ""
 
     @property
     def gap(self) -> float:
@@ -85,11 +90,12 @@ class ConicCertificate(Shown):
 
     @property
     def relative_gap(self) -> float:
-        """gap / max(1, |lower|, |upper|), as conic solvers measure it."""
+        """gap / max(1, |lower|, |upper|), as conic solvers measure it: of an optimum near 0 no other is small. Where both
+        are below 1, what is printed says how much it is of the larger, too, as ``graphreg verify`` measures it."""
         return self.gap / max(1.0, abs(self.lower), abs(self.upper)) if np.isfinite(self.gap) else float("inf")
 
     def holds(self, gap: float) -> bool:
-        """True where both bounds are proved and the relative gap is at most ``gap``.
+        """True where both bounds are proved and `relative_gap`, of 1 where they are smaller, is at most ``gap``.
 
         Returns
         -------
@@ -139,8 +145,10 @@ class ConicCertificate(Shown):
         return prove(self.programme, self.offset, self.sign, self.evidence, path, force)
 
     def _relative(self, digits: int) -> str:
-        """The relative gap, with what it is relative to where that is not the larger of the bounds."""
-        return f"{self.relative_gap:.{digits}g}{' of 1' if max(abs(self.lower), abs(self.upper)) < 1.0 else ''}"
+        """The relative gap, and where that is not of the larger of the bounds what it is of either."""
+        size = max(abs(self.lower), abs(self.upper))
+        more = f" of 1, {self.gap / size:.{digits}g} of the larger bound" if 0.0 < size < 1.0 else ""
+        return f"{self.relative_gap:.{digits}g}{more}"
 
     def _bounds(self) -> str:
         if self.status == "certified":
@@ -171,10 +179,14 @@ class ConicCertificate(Shown):
             some = [by + f" ({' and '.join(uses)})" * (len(whose) > 1) for by, uses in whose.items()]
             lines.append(f"proved at points near {', and '.join(some)}")
         if self.reported is not None and np.isfinite(self.reported):
-            side = "below the lower bound by" if self.reported < self.lower else "above the upper bound by"
-            off = max(self.lower - self.reported, self.reported - self.upper)
-            if 0.0 < off < np.inf:
-                lines.append(f"the solver's own value, {self.reported:.10g}, lies {side} {off:.2g}")
+            below, above = self.lower - self.reported, self.reported - self.upper
+            side = f"lies below the lower bound by {below:.2g}" if 0.0 < below < np.inf else ""
+            side = f"lies above the upper bound by {above:.2g}" if 0.0 < above < np.inf else side
+            if self.given:
+                side = side or "is not outside the bounds"
+                lines.append(f"at your variables' values the objective, {self.reported:.10g}, {side}; {self.given}")
+            elif side:
+                lines.append(f"the solver's own value, {self.reported:.10g}, {side}")
         return [*lines, self.message] if self.message else lines
 
     def _html(self) -> Iterable[Html]:
