@@ -1323,7 +1323,8 @@ def read(arguments: list[str] | None) -> Any:
     """The command line."""
     parser = argparse.ArgumentParser(description="Check a proof of graphreg, in exact arithmetic.")
     parser.add_argument("proof")
-    parser.add_argument("--model", metavar="HASH", help="the model that it must be of")
+    own = "the model that it must be of: problem.hash(), or gr.certify(problem).hash of a problem of CVXPY"
+    parser.add_argument("--model", metavar="HASH", help=own)
     parser.add_argument(
         "--gap",
         metavar="G",

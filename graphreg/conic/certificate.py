@@ -110,6 +110,23 @@ class ConicCertificate(Shown):
         """
         return self.relative_gap <= gap
 
+    @property
+    def hash(self) -> str:
+        """The hash by which proofs name the problem as this version of CVXPY stores it (SHA-256): ``graphreg verify
+        proof.json --model HASH`` accepts proofs of that one only.
+
+        Examples
+        --------
+        >>> import cvxpy
+        >>> x = cvxpy.Variable(2, name="x")
+        >>> found = gr.certify(cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(x)), [x >= 1]))
+        >>> found.prove("own.json").hash == found.hash
+        True
+        """
+        from .prove import judge_of
+
+        return judge_of(self.programme, self.offset, self.sign)[0].hash
+
     def prove(self, path: str | Path, *, force: bool = False) -> ProvedProblem:
         """Write a proof of what is said here, which ``graphreg verify`` checks in exact numbers, without graphreg.
 
