@@ -90,8 +90,8 @@ class ConicCertificate(Shown):
 
     @property
     def relative_gap(self) -> float:
-        """gap / max(1, |lower|, |upper|), as conic solvers measure it: of an optimum near 0 no other is small. Where both
-        are below 1, what is printed says how much it is of the larger, too, as ``graphreg verify`` measures it."""
+        """gap / max(1, |lower|, |upper|), as conic solvers measure it: of an optimum near 0 no other is small. Where
+        both are below 1, what is printed says what it is of the larger, too, as ``graphreg verify`` measures it."""
         return self.gap / max(1.0, abs(self.lower), abs(self.upper)) if np.isfinite(self.gap) else float("inf")
 
     def holds(self, gap: float) -> bool:

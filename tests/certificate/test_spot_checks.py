@@ -125,6 +125,22 @@ def test_a_pull_at_0_that_is_too_weak_is_said_beside_the_certificate_and_by_clai
     assert "gauge_at_zero" not in gr.Problem(model(Lie("the truth", of=of))).solve().certificate.note
 
 
+def test_the_prox_is_not_blamed_for_a_conjugate_that_is_wrong():
+    """A conjugate that is too large makes no bound false; the values alone show that the prox is right."""
+    lie = Lie("twice its height", {"conjugate": lambda g, u: 2 * g}, of="Elastic")
+    solution = gr.Problem(model(lie)).solve(gr.PrimalDual(), rounds=200, on_failure="return")
+    assert "LyingElastic breaks the law value, prox and conjugate belong together" in solution.message
+    report = str(gr.testing.check_penalty(lying(lie)()))
+    assert "the prox is that of the value" not in report
+    assert "usually: conjugate is not that of value, as prox is what CVXPY's solver finds" in report
+    wrong = lying(
+        Lie("twice the step", {"prox": lambda p, v, t: HONEST["Elastic"].prox(v, 2 * np.asarray(t))}, of="Elastic")
+    )
+    report = str(gr.testing.check_penalty(wrong()))
+    assert "FAIL  prox fenchel young" in report
+    assert "usually: conjugate is not that of value" not in report
+
+
 def soft_threshold(v, t):
     return np.sign(v) * np.maximum(np.abs(v) - t, 0.0)
 
