@@ -25,7 +25,6 @@ OURS = "CLARABEL"
 SOLVERS = (OURS, "SCS", "OSQP", "HIGHS")
 Compiled = tuple[Mapping[str, Any], Any, Any]  # data, CVXPY's reductions, and what undoes them
 USUAL = 1e-8  # the tolerance of Clarabel by itself
-STALE = 1e-6  # of 1 and of its size: by more a value is another one
 SHORTER = 0.9  # of the way to the boundary; usually .99
 
 
@@ -211,16 +210,15 @@ def standing(problem: Any) -> tuple[float | None, str]:
         return problem.value, ""
     try:
         value = float(problem.objective.value)
-        missed = [float(np.max(each.violation(), initial=0.0)) for each in problem.constraints]
+        missed = [(float(np.max(c.violation(), initial=0.0)), k) for k, c in enumerate(problem.constraints)]
     except Exception:  # noqa: BLE001 - of a point outside their domains atoms and cones may raise anything
         return None, ""
-    worst = int(np.argmax([*missed, 0.0]))
-    given = "they miss no constraint"
-    if any(missed):
-        given = f"they miss your constraints by at most {missed[worst]:.2g}: {_named(problem.constraints[worst])}"
+    most, k = max(missed, default=(0.0, 0))
+    given = f"they miss your constraints by at most {most:.2g}"
+    given += f": {_named(problem.constraints[k])}" if most > 0.0 else ""
     before = value if problem.value is None else float(problem.value)
-    other = not np.isclose(before, value, rtol=STALE, atol=STALE)
-    return value, given + f"; problem.value, {before:.10g}, is of other parameters or values: solve again" * other
+    other = f"; problem.value, {before:.10g}, is of other parameters or values: solve again"
+    return value, given + other * (not np.isclose(before, value))
 
 
 def _blocks(dims: Any) -> tuple[Block, ...]:

@@ -196,14 +196,13 @@ class ConicCertificate(Shown):
             some = [by + f" ({' and '.join(uses)})" * (len(whose) > 1) for by, uses in whose.items()]
             lines.append(f"proved at points near {', and '.join(some)}")
         if self.reported is not None and np.isfinite(self.reported):
-            below, above = self.lower - self.reported, self.reported - self.upper
-            side = f"lies below the lower bound by {below:.2g}" if 0.0 < below < np.inf else ""
-            side = f"lies above the upper bound by {above:.2g}" if 0.0 < above < np.inf else side
-            if self.given:
-                side = side or "is not outside the bounds"
-                lines.append(f"at your variables' values the objective, {self.reported:.10g}, {side}; {self.given}")
-            elif side:
-                lines.append(f"the solver's own value, {self.reported:.10g}, {side}")
+            side = "below the lower bound by" if self.reported < self.lower else "above the upper bound by"
+            off = max(self.lower - self.reported, self.reported - self.upper)
+            said = f"lies {side} {off:.2g}" if off > 0.0 else "is not outside the bounds"
+            if self.given and off < np.inf:
+                lines.append(f"at your variables' values the objective, {self.reported:.10g}, {said}; {self.given}")
+            elif 0.0 < off < np.inf:
+                lines.append(f"the solver's own value, {self.reported:.10g}, {said}")
         return [*lines, self.message] if self.message else lines
 
     def _html(self) -> Iterable[Html]:

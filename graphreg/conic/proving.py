@@ -80,10 +80,9 @@ def certify(problem: Any, *, solver: str | None = None, gap: float = 1e-6, **opt
             answer = replace(canonical.helped(stored.programme), by="a second solve, by Clarabel")
         else:
             answer = canonical.solve(stored, solver, theirs, options)
-        reported, given = canonical.standing(problem) if again else (problem.value, "")
+        stands = canonical.standing(problem) if again else (problem.value, "")
         at("its bounds")
-        reported = None if reported is None else float(reported)
-        return replace(_told(stored, proved(stored.programme, answer, gap), reported), given=given)
+        return _told(stored, proved(stored.programme, answer, gap), *stands)
 
 
 def proved(p: Programme, answer: Answer, gap: float, helped: bool = True) -> Known:
@@ -242,7 +241,7 @@ def _ray(system: System, start: Array, fall: float, proves: Callable[[Reached], 
     return next(filter(proves, near(system, start / fall, 1e-12)), None) if fall > 0.0 else None
 
 
-def _told(stored: Canonical, known: Known, reported: float | None) -> ConicCertificate:
+def _told(stored: Canonical, known: Known, reported: float | None, given: str) -> ConicCertificate:
     """The same in the user's terms."""
     about = said(stored, known)
     lower, upper = (_added(bound, stored.offset, way) for bound, way in ((about.lower, -np.inf), (about.upper, np.inf)))
@@ -255,9 +254,9 @@ def _told(stored: Canonical, known: Known, reported: float | None) -> ConicCerti
     if about.found is not None:
         found = about.found.proposal
         point = stored.point((found.high + found.low)[: len(stored.programme.q)])
-    stood = reported, stored.programme, stored.offset, stored.sign
+    stood = None if reported is None else float(reported), stored.programme, stored.offset, stored.sign
     message, way = _message(stored, known), (known.evidence, about.scope, known.by)
-    return ConicCertificate(lower, upper, status, message, point, *stood, *way)
+    return ConicCertificate(lower, upper, status, message, point, *stood, *way, given)
 
 
 def _added(bound: float, offset: float, way: float) -> float:

@@ -247,10 +247,8 @@ def composed(penalty: AbstractPenalty, probe: Probe) -> Failures:
 
 def parts(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """A phi that is stated as a sum is that sum: phi(z) = sum of positive numbers times the values of its parts."""
-    found = penalty.parts() or ()
-    demand(all(by > 0.0 for by, _ in found), f"the numbers of parts must be positive, got {[by for by, _ in found]}")
-    z = frozen(np.vstack([probe.points, 0.9 * penalty.prox(probe.points, 1.0)]))
-    total = sum(by * part.value(z) for by, part in found)
-    if found:
-        off = distance(penalty.value(z), np.asarray(total))
-        yield from judge("phi(z) = the sum of its parts", off, probe.tolerance, z=z)
+    if found := penalty.parts():
+        z = frozen(np.vstack([probe.points, 0.9 * penalty.prox(probe.points, 1.0)]))
+        demand(all(by > 0.0 for by, _ in found), f"the numbers of parts must be positive: {[by for by, _ in found]}")
+        total = np.sum([by * part.value(z) for by, part in found], axis=0)
+        yield from judge("phi(z) = the sum of its parts", distance(penalty.value(z), total), probe.tolerance, z=z)

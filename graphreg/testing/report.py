@@ -113,8 +113,7 @@ class Report(Shown):
         yield sentences("not tried:", (f"{law}: {why}" for law, why in self.untried.items()))
 
     def __str__(self) -> str:
-        lines = [self._title()]
-        held = self._held()
+        lines, held = [self._title()], set(self._held())
         for law in self.laws:
             if law in self.untried:
                 lines.append(f"  skip  {law}: not tried, {self.untried[law]}")
@@ -123,7 +122,7 @@ class Report(Shown):
             lines.append(f"  {'FAIL' if found else 'pass'}  {law}")
             lines += [f"          {failure}" for failure in found]
             usually = f"usually: {advice()[law]}" if law in advice() else ""
-            if law == "prox fenchel young" and {"cvxpy value", "cvxpy argmin"} <= set(held):
+            if law == "prox fenchel young" and {"cvxpy value", "cvxpy argmin"} <= held:
                 usually = CONJUGATE
             usually = self.blamed if self.blamed and law in OF_CONJUGATES else usually
             lines += [f"          {usually}"] if found and usually else []
@@ -146,10 +145,7 @@ dots, size = laws.dots, laws.lengths
 Failures = Iterable[Failure]
 Law = Callable[..., Failures]
 OF_CONJUGATES = ("prox fenchel young", "fenchel young everywhere", "ends of the domain", "conjugate bound of penalties")
-CONJUGATE = (
-    "usually: conjugate is not that of value, as prox is what CVXPY's solver finds from cvxpy(Z) (the laws cvxpy value "
-    "and cvxpy argmin hold); else prox at the very points that are shown"
-)
+CONJUGATE = "usually: conjugate is not that of value, as prox is what CVXPY's solver finds; else prox at these points"
 MOST = 3  # failures of a law on a term that are told
 
 
