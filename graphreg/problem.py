@@ -347,7 +347,8 @@ class Problem(checks.ChecksNames, ShownFormula):
         str
             64 hexadecimal digits (SHA-256), as in ``Proved.hash``: ``graphreg verify proof.json --model HASH`` accepts
             proofs of this problem only. The order of nodes and edges is free, the last bit of every number matters;
-            strengths are those of this moment. Proofs by `graphreg.certify` are of a problem of CVXPY, and name that.
+            strengths are those of this moment. Proofs by `graphreg.certify` are of a problem of CVXPY, and name that:
+            ``gr.certify(problem).hash``.
 
         Raises
         ------

@@ -1323,7 +1323,7 @@ def read(arguments: list[str] | None) -> Any:
     """The command line."""
     parser = argparse.ArgumentParser(description="Check a proof of graphreg, in exact arithmetic.")
     parser.add_argument("proof")
-    parser.add_argument("--model", metavar="HASH", help="the model that it must be of")
+    parser.add_argument("--model", metavar="HASH", help="what it must be of: problem.hash(), gr.certify(problem).hash")
     parser.add_argument(
         "--gap",
         metavar="G",

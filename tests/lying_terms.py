@@ -77,6 +77,7 @@ PENALTIES = [
     Lie("value of minus infinity far out", {"value": lambda f, z: np.where(f > 1.0, -np.inf, f)}),
     Lie("value not convex: its root", {"value": lambda f, z: np.sqrt(f)}),
     Lie("value not convex: capped", {"value": lambda f, z: np.minimum(f, 0.2)}),
+    Lie("pulls half as strongly", {"gauge_at_zero": lambda t, u: t / 2}, found=False),
     Lie("prox of another step", {"prox": lambda p, v, t: HONEST["OwnL1"].prox(v, 0.5 * np.asarray(t))}, found=False),
     Lie("prox that moves nothing", {"prox": lambda p, v, t: v}, found=False),
     Lie("conjugate_bound too tight", {"conjugate_bound": lambda g, u, s: np.where(g < np.inf, g - 1e-3, g)}),

@@ -190,6 +190,9 @@ PENALTIES = [
     mutant("differences: all coordinates", DIFFERENCES, "composed", composed=lambda s: (np.eye(3), L1())),
     mutant("quadratic: half the root", Quadratic(SINGULAR), "composed", composed=lambda s: (s.root / 2, SquaredL2())),
     mutant("quadratic: one row of it", Quadratic(SINGULAR), "composed", composed=lambda s: (s.root[:1], SquaredL2())),
+    mutant("l1: half of itself", L1(), "parts", parts=lambda s: [(0.5, L1())]),
+    mutant("l1: with a square beside it", L1(), "parts", parts=lambda s: [(1.0, L1()), (0.5, SquaredL2())]),
+    mutant("l1: less than nothing of a part", L1(), "parts", parts=lambda s: [(2.0, L1()), (-1.0, L1())]),
     mutant(
         "quadratic: no inverse",
         Quadratic(np.diag([1.0, 4.0, 0.1])),

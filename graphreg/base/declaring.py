@@ -101,8 +101,8 @@ def _place(each: type[Any]) -> tuple[str, str]:
     return each.__name__, each.__module__
 
 
-def in_library(each: type[Any]) -> bool:
-    """True where a class was written here, and not outside the library."""
+def in_library(each: Any) -> bool:
+    """True where a class or function was written here, and not outside the library."""
     return each.__module__.partition(".")[0] == LIBRARY
 
 

@@ -23,7 +23,7 @@ NODES, EACH = 5, 12  # nodes and samples per node of the data on which a loss is
 # ---- proofs
 @main.command(short_help="Check a proof, in exact arithmetic.")
 @click.argument("proof", type=click.Path(path_type=Path))
-@click.option("--model", metavar="HASH", help="The model that it must be a proof of; see `graphreg hash`.")
+@click.option("--model", metavar="HASH", help="What it must be a proof of: `graphreg hash`, gr.certify(problem).hash.")
 @click.option("--gap", type=click.FloatRange(min=0), help="The most that the bounds may be apart, of the larger.")
 @click.option("--no-flint", is_flag=True, help="Compute with the standard library alone.")
 @click.option("--seconds", type=SECONDS, default=3600.0, help="The most it may take.")

@@ -65,7 +65,7 @@ class Canonical:
         """The user's name of a stored constraint; empty where CVXPY added it."""
         stored = self.data["param_prob"].constraints[k]
         own = next((each for each in self.problem.constraints if each.id == stored.id), None)
-        return "" if own is None else f"`{getattr(own, 'label', None) or of_cvxpy(own)}`"
+        return "" if own is None else _named(own)
 
     def row(self, row: int) -> str:
         """The constraint that a row belongs to."""
@@ -192,6 +192,33 @@ def _without_values(problem: Any) -> Generator[None]:
     finally:
         for variable, value in values:
             variable.save_value(value)
+
+
+def _named(constraint: Any) -> str:
+    return f"`{getattr(constraint, 'label', None) or of_cvxpy(constraint)}`"
+
+
+def answered(problem: Any) -> bool:
+    """True where a problem was solved, or some of its variables have values."""
+    return problem.value is not None or any(v.value is not None for v in problem.variables())
+
+
+def standing(problem: Any) -> tuple[float | None, str]:
+    """The objective at the values of the variables, with the parameters as they are, and what to know of these values;
+    the value of the problem where some are missing."""
+    if any(v.value is None for v in problem.variables()):
+        return problem.value, ""
+    try:
+        value = float(problem.objective.value)
+        missed = [(float(np.max(c.violation(), initial=0.0)), k) for k, c in enumerate(problem.constraints)]
+    except Exception:  # noqa: BLE001 - of a point outside their domains atoms and cones may raise anything
+        return None, ""
+    most, k = max(missed, default=(0.0, 0))
+    given = f"they miss your constraints by at most {most:.2g}"
+    given += f": {_named(problem.constraints[k])}" if most > 0.0 else ""
+    before = value if problem.value is None else float(problem.value)
+    other = f"; problem.value, {before:.10g}, is of other parameters or values: solve again"
+    return value, given + other * (not np.isclose(before, value))
 
 
 def _blocks(dims: Any) -> tuple[Block, ...]:

@@ -40,7 +40,11 @@ class ConicCertificate(Shown):
         The values of the user's variables at which ``upper`` is reached (``lower`` where the problem is maximised), by
         name, rounded to doubles; empty where no feasible point is proved.
     reported : float or None
-        The value that stood in the problem: what the solver said.
+        The objective at the values of the variables: what the solver said, or where values stood in all of them and no
+        solver was named, what it is at those, with the parameters as they are.
+    given : str
+        How far these values miss the constraints, and whether ``problem.value`` is of other ones; empty where the
+        answer was made here.
     scope : str
         What the statement is about: ``"of your formula"``, in real numbers, with what is taken from CVXPY where
         something is, or the problem as CVXPY stores it, with the reason.
@@ -77,6 +81,7 @@ class ConicCertificate(Shown):
     evidence: Mapping[str, Reached] = field(default_factory=dict)
     scope: str = PROVED
     by: Mapping[str, str] = field(default_factory=dict)
+    given: str = ""
 
     @property
     def gap(self) -> float:
@@ -85,11 +90,12 @@ class ConicCertificate(Shown):
 
     @property
     def relative_gap(self) -> float:
-        """gap / max(1, |lower|, |upper|), as conic solvers measure it."""
+        """gap / max(1, |lower|, |upper|), as conic solvers measure it: of an optimum near 0 no other is small. Where
+        both are below 1, what is printed says what it is of the larger, too, as ``graphreg verify`` measures it."""
         return self.gap / max(1.0, abs(self.lower), abs(self.upper)) if np.isfinite(self.gap) else float("inf")
 
     def holds(self, gap: float) -> bool:
-        """True where both bounds are proved and the relative gap is at most ``gap``.
+        """True where both bounds are proved and `relative_gap`, of 1 where they are smaller, is at most ``gap``.
 
         Returns
         -------
@@ -103,6 +109,23 @@ class ConicCertificate(Shown):
         True
         """
         return self.relative_gap <= gap
+
+    @property
+    def hash(self) -> str:
+        """The hash by which proofs name the problem as this version of CVXPY stores it (SHA-256): ``graphreg verify
+        proof.json --model HASH`` accepts proofs of that one only.
+
+        Examples
+        --------
+        >>> import cvxpy
+        >>> x = cvxpy.Variable(2, name="x")
+        >>> found = gr.certify(cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(x)), [x >= 1]))
+        >>> found.prove("own.json").hash == found.hash
+        True
+        """
+        from .prove import judge_of
+
+        return judge_of(self.programme, self.offset, self.sign)[0].hash
 
     def prove(self, path: str | Path, *, force: bool = False) -> ProvedProblem:
         """Write a proof of what is said here, which ``graphreg verify`` checks in exact numbers, without graphreg.
@@ -139,8 +162,10 @@ class ConicCertificate(Shown):
         return prove(self.programme, self.offset, self.sign, self.evidence, path, force)
 
     def _relative(self, digits: int) -> str:
-        """The relative gap, with what it is relative to where that is not the larger of the bounds."""
-        return f"{self.relative_gap:.{digits}g}{' of 1' if max(abs(self.lower), abs(self.upper)) < 1.0 else ''}"
+        """The relative gap, and where that is not of the larger of the bounds what it is of either."""
+        size = max(abs(self.lower), abs(self.upper))
+        more = f" of 1, {self.gap / size:.{digits}g} of the larger bound" if 0.0 < size < 1.0 else ""
+        return f"{self.relative_gap:.{digits}g}{more}"
 
     def _bounds(self) -> str:
         if self.status == "certified":
@@ -173,8 +198,11 @@ class ConicCertificate(Shown):
         if self.reported is not None and np.isfinite(self.reported):
             side = "below the lower bound by" if self.reported < self.lower else "above the upper bound by"
             off = max(self.lower - self.reported, self.reported - self.upper)
-            if 0.0 < off < np.inf:
-                lines.append(f"the solver's own value, {self.reported:.10g}, lies {side} {off:.2g}")
+            said = f"lies {side} {off:.2g}" if off > 0.0 else "is not outside the bounds"
+            if self.given and off < np.inf:
+                lines.append(f"at your variables' values the objective, {self.reported:.10g}, {said}; {self.given}")
+            elif 0.0 < off < np.inf:
+                lines.append(f"the solver's own value, {self.reported:.10g}, {said}")
         return [*lines, self.message] if self.message else lines
 
     def _html(self) -> Iterable[Html]:

@@ -64,14 +64,19 @@ def _entries(M: Any) -> list[list[Any]]:
     return [list(each) for each in zip(rows.tolist(), M.indices.tolist(), _doubles(M.data), strict=True)]
 
 
+def judge_of(p: Programme, offset: float, sign: float) -> tuple[Conic, dict[str, Any]]:
+    """The checker of claims about a problem, which knows its hash, and what a file states of the problem."""
+    verify.begin()
+    problem = statement(p, offset, sign < 0.0)
+    return Conic({"format": CONIC, "problem": problem, "claims": []}), problem
+
+
 def prove(
     p: Programme, offset: float, sign: float, evidence: Mapping[str, Reached], path: str | Path, force: bool
 ) -> ProvedProblem:
     """Write a proof of what a certificate says; see `ConicCertificate.prove`."""
     place = own_place(path, "proof", ProofError, b"" if force else CONIC.encode())
-    verify.begin()
-    problem = statement(p, offset, sign < 0.0)
-    judge = Conic({"format": CONIC, "problem": problem, "claims": []})
+    judge, problem = judge_of(p, offset, sign)
     written = _Writer(p, judge, evidence)
     claims = written.claims()
     if not claims:

@@ -39,8 +39,9 @@ def certify(problem: Any, *, solver: str | None = None, gap: float = 1e-6, **opt
         Convex by CVXPY's rules (DCP), without integers.
     solver : str, optional
         "CLARABEL", "SCS", "OSQP" or "HIGHS", which solves the problem as ``problem.solve`` would; its answer is a
-        proposal, and proves nothing by itself. By default Clarabel; a problem that has a value already keeps it, and
-        the answer from which bounds are proved is Clarabel's to a second solve.
+        proposal, and proves nothing by itself, and takes the place of the values that stand in the problem. By
+        default Clarabel; where the variables have values already, these stay there, what they are worth is printed,
+        and the answer from which bounds are proved is one that Clarabel gives beside them.
     gap : float
         The relative gap at which no further answer is looked for: where that of the solver proves less, Clarabel is
         asked, ever further inside the cones.
@@ -70,7 +71,8 @@ def certify(problem: Any, *, solver: str | None = None, gap: float = 1e-6, **opt
     ('certified', True)
     """
     canonical.check(problem)
-    solver, again = solver or canonical.OURS, solver is None and not options and problem.value is not None
+    again = solver is None and not options and canonical.answered(problem)
+    solver = solver or canonical.OURS
     theirs = canonical.compiled(problem, solver)
     stored = canonical.canonical(problem, theirs if solver == canonical.OURS else None)
     with stages("certify") as at:
@@ -79,9 +81,9 @@ def certify(problem: Any, *, solver: str | None = None, gap: float = 1e-6, **opt
             answer = replace(canonical.helped(stored.programme), by="a second solve, by Clarabel")
         else:
             answer = canonical.solve(stored, solver, theirs, options)
-        reported = None if problem.value is None else float(problem.value)
+        stands = canonical.standing(problem) if again else (problem.value, "")
         at("its bounds")
-        return _told(stored, proved(stored.programme, answer, gap), reported)
+        return _told(stored, proved(stored.programme, answer, gap), *stands)
 
 
 def proved(p: Programme, answer: Answer, gap: float, helped: bool = True) -> Known:
@@ -240,7 +242,7 @@ def _ray(system: System, start: Array, fall: float, proves: Callable[[Reached], 
     return next(filter(proves, near(system, start / fall, 1e-12)), None) if fall > 0.0 else None
 
 
-def _told(stored: Canonical, known: Known, reported: float | None) -> ConicCertificate:
+def _told(stored: Canonical, known: Known, reported: float | None, given: str) -> ConicCertificate:
     """The same in the user's terms."""
     about = said(stored, known)
     lower, upper = (_added(bound, stored.offset, way) for bound, way in ((about.lower, -np.inf), (about.upper, np.inf)))
@@ -253,9 +255,9 @@ def _told(stored: Canonical, known: Known, reported: float | None) -> ConicCerti
     if about.found is not None:
         found = about.found.proposal
         point = stored.point((found.high + found.low)[: len(stored.programme.q)])
-    stood = reported, stored.programme, stored.offset, stored.sign
+    stood = None if reported is None else float(reported), stored.programme, stored.offset, stored.sign
     message, way = _message(stored, known), (known.evidence, about.scope, known.by)
-    return ConicCertificate(lower, upper, status, message, point, *stood, *way)
+    return ConicCertificate(lower, upper, status, message, point, *stood, *way, given)
 
 
 def _added(bound: float, offset: float, way: float) -> float:

@@ -21,7 +21,7 @@ UNKNOWN = (
     "It is not known whether the infimum is attained (no exact argument was found either way); "
     "with a small ridge it is."
 )
-MISTAKEN = "No bound rests on it, but a term of the model is wrong, and misleads the methods that use it:"
+MISTAKEN = "No bound rests on it, but a term of the model is wrong, and misleads the methods and claims that use it:"
 BEFORE = {
     "interrupted": "The run was interrupted before there was an answer.",
     "budget": "The budget was used up before there was an answer; allow more.",

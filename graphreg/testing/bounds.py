@@ -17,7 +17,7 @@ from ..terms.losses import AbstractLoss
 from ..terms.penalties import AbstractPenalty
 from .fenchel import CLOSED, floor_of
 from .probe import LossProbe, Probe
-from .report import Failures, demand, dots, frozen, judge, rowwise, shaped
+from .report import Failures, demand, distance, dots, frozen, judge, rowwise, shaped
 
 ULP = 2.0**-52
 SPREADS = (0.0, 1e-17, 1e-12, 1e-6, 1e-3, 1.0)
@@ -243,3 +243,12 @@ def composed(penalty: AbstractPenalty, probe: Probe) -> Failures:
     q = frozen(h.domain.clip(frozen(probe.rng.standard_normal((8, len(R))))) * (1.0 - 1e-9))
     by = np.abs(penalty.conjugate(frozen(q @ R)) - h.conjugate(q)) / (1.0 + h.conjugate(q))
     yield from judge("phi*(R'q) = h*(q)", by, 1e-9, q=q)
+
+
+def parts(penalty: AbstractPenalty, probe: Probe) -> Failures:
+    """A phi that is stated as a sum is that sum: phi(z) = sum of positive numbers times the values of its parts."""
+    if found := penalty.parts():
+        z = frozen(np.vstack([probe.points, 0.9 * penalty.prox(probe.points, 1.0)]))
+        demand(all(by > 0.0 for by, _ in found), f"the numbers of parts must be positive: {[by for by, _ in found]}")
+        total = np.sum([by * part.value(z) for by, part in found], axis=0)
+        yield from judge("phi(z) = the sum of its parts", distance(penalty.value(z), total), probe.tolerance, z=z)

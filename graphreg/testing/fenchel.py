@@ -106,7 +106,7 @@ def prox_is_optimal(rows: TermRows, v: Array, step: Any, tolerance: float, **whe
     found = judge("(v - prox(v, step)) / step lies in dom of the conjugate", moved, tolerance, **where)
     found += judge("prox(v, step) has a finite value", ~np.isfinite(rows.value(p)), 0, **where)
     yield from found
-    trial = laws.equality(rows, p, b, laws.PROX)
+    trial = laws.equality(rows, p, b, laws.TOGETHER)
     if found:
         trial = replace(trial, excess=np.where(np.isfinite(trial.excess), trial.excess, 0.0))
     rest = dots(v, v) / t + 1e3 * tolerance  # what is left of rows that should be 0

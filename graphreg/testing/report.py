@@ -98,19 +98,22 @@ class Report(Shown):
         said = "every law holds" if self.ok else f"{broken} of {len(self.laws)} laws fail"
         return f"{self.subject}: {said}{known}"
 
+    def _held(self) -> list[str]:
+        broken = {each.law for each in self.failures}
+        return [law for law in self.laws if law not in broken and law not in self.untried]
+
     def __repr__(self) -> str:
         return page(f"<Report on {self._title()}>")
 
     def _html(self) -> Iterable[Html]:
         yield title(self._title())
         yield table(("fails", "how"), [(each.law, str(each)) for each in self.failures]) if self.failures else Html("")
-        broken = {each.law for each in self.failures}
-        held = [law for law in self.laws if law not in broken and law not in self.untried]
+        held = self._held()
         yield sentence(f"{len(held)} laws hold: {', '.join(held)}")
         yield sentences("not tried:", (f"{law}: {why}" for law, why in self.untried.items()))
 
     def __str__(self) -> str:
-        lines = [self._title()]
+        lines, held = [self._title()], set(self._held())
         for law in self.laws:
             if law in self.untried:
                 lines.append(f"  skip  {law}: not tried, {self.untried[law]}")
@@ -119,6 +122,8 @@ class Report(Shown):
             lines.append(f"  {'FAIL' if found else 'pass'}  {law}")
             lines += [f"          {failure}" for failure in found]
             usually = f"usually: {advice()[law]}" if law in advice() else ""
+            if law == "prox fenchel young" and {"cvxpy value", "cvxpy argmin"} <= held:
+                usually = CONJUGATE
             usually = self.blamed if self.blamed and law in OF_CONJUGATES else usually
             lines += [f"          {usually}"] if found and usually else []
         lines.append("what each law says: docs/adding-a-penalty.md#the-laws")
@@ -140,6 +145,7 @@ dots, size = laws.dots, laws.lengths
 Failures = Iterable[Failure]
 Law = Callable[..., Failures]
 OF_CONJUGATES = ("prox fenchel young", "fenchel young everywhere", "ends of the domain", "conjugate bound of penalties")
+CONJUGATE = "usually: conjugate is not that of value, as prox is what CVXPY's solver finds; else prox at these points"
 MOST = 3  # failures of a law on a term that are told
 
 

@@ -383,6 +383,8 @@ def test_certificates_are_proved(which, tmp_path):
     found = gr.certify(list(problems())[which])
     path = tmp_path / "proof.json"
     proved = found.prove(path)
+    assert found.hash == proved.hash
+    assert found.hash != gr.certify(list(problems())[which - 1]).hash
     for flint in (True, False):
         checked = check(path.read_bytes(), with_flint=flint)
         assert checked.hash == proved.hash

@@ -111,6 +111,36 @@ def test_what_misleads_a_solve_is_said():
     assert "A term misleads the solve: LyingOwnL1 breaks the law the prox is that of the value" in solution.message
 
 
+@pytest.mark.parametrize("of", ["OwnL1", "OwnSquare"])
+def test_a_pull_at_0_that_is_too_weak_is_said_beside_the_certificate_and_by_claims(of):
+    """Proofs of fused edges rest on gauge_at_zero, and bounds do not."""
+    lie = Lie("pulls less", {"gauge_at_zero": lambda t, u: np.where(t < np.inf, t, 1.0) / 2}, of=of)
+    for each, wrong in ((lie, True), (Lie("the truth", {"gauge_at_zero": lambda t, u: t}, of=of), False)):
+        solution = gr.Problem(model(each)).solve()
+        assert solution.status == "certified"
+        said = f"Lying{of} breaks the law conjugate(u) = 0 where gauge_at_zero(u) < 1"
+        assert (said in solution.message) == wrong, solution.message
+        rests = f"in proofs of clusters gauge_at_zero of Lying{of}, are taken at their word"
+        assert rests in solution.clusters(prove=True).note
+    assert "gauge_at_zero" not in gr.Problem(model(Lie("the truth", of=of))).solve().certificate.note
+
+
+def test_the_prox_is_not_blamed_for_a_conjugate_that_is_wrong():
+    """A conjugate that is too large makes no bound false; the values alone show that the prox is right."""
+    lie = Lie("twice its height", {"conjugate": lambda g, u: 2 * g}, of="Elastic")
+    solution = gr.Problem(model(lie)).solve(gr.PrimalDual(), rounds=200, on_failure="return")
+    assert "LyingElastic breaks the law value, prox and conjugate belong together" in solution.message
+    report = str(gr.testing.check_penalty(lying(lie)()))
+    assert "the prox is that of the value" not in report
+    assert "usually: conjugate is not that of value, as prox is what CVXPY's solver finds; else" in report
+    wrong = lying(
+        Lie("twice the step", {"prox": lambda p, v, t: HONEST["Elastic"].prox(v, 2 * np.asarray(t))}, of="Elastic")
+    )
+    report = str(gr.testing.check_penalty(wrong()))
+    assert "FAIL  prox fenchel young" in report
+    assert "usually: conjugate is not that of value" not in report
+
+
 def soft_threshold(v, t):
     return np.sign(v) * np.maximum(np.abs(v) - t, 0.0)
 

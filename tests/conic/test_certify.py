@@ -71,6 +71,38 @@ def test_a_problem_that_is_solved_keeps_its_answer():
     assert found.reported == problem.value == value
 
 
+@pytest.mark.parametrize("sense", [cp.Minimize, cp.Maximize])
+def test_values_that_the_user_claims_stay_and_are_told_apart(sense):
+    x = cp.Variable(3, name="x")
+    problem, cap = lasso(x, sense), 0.1
+    best = settled(lasso(x, sense), solver="CLARABEL").point["x"]
+    texts = []
+    for claimed in (best, best + 0.3):
+        x.value = claimed
+        found = settled(problem)
+        assert np.array_equal(x.value, claimed)
+        assert (problem.value, problem.status) == (None, None)
+        assert found.reported == pytest.approx(float(problem.objective.value))
+        texts.append(str(found))
+    missed = (best + 0.3 - cap).max()
+    assert "by at most 0\n" in f"{texts[0]}\n"
+    assert f"they miss your constraints by at most {missed:.2g}: `x <= 0.1`" in texts[1]
+
+
+def test_the_value_of_other_parameters_is_told_apart():
+    x, p = cp.Variable(3, name="x"), cp.Parameter(nonneg=True, name="p", value=1.0)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(A @ x - B) + p * cp.norm1(x)))
+    problem.solve(solver="CLARABEL")
+    said = f"problem.value, {problem.value:.10g}, is of other parameters or values"
+    assert said not in str(settled(problem))
+    p.value = 9.0
+    found = settled(problem)
+    assert said in str(found)
+    assert found.reported == pytest.approx(problem.objective.value)
+    assert found.lower <= found.reported
+    assert "below the lower bound" not in str(found)
+
+
 X, S = cp.Variable(3, name="x"), cp.Variable((3, 3), name="S", PSD=True)
 C = A[:3] + A[:3].T
 MODELS = {
@@ -91,7 +123,7 @@ MODELS = {
 
 @pytest.mark.parametrize("name", MODELS)
 def test_all_cones(name):
-    found = settled(MODELS[name])
+    found = settled(MODELS[name], solver="CLARABEL")
     value = MODELS[name].value
     assert found.lower - 1e-6 <= value <= found.upper + 1e-6
 
@@ -353,7 +385,8 @@ def test_whose_answers_the_bounds_rest_on_and_what_the_gap_is_relative_to_are_pr
         assert "near an answer of Clarabel" in str(settled(lasso(x), solver="SCS", max_iters=3))
     assert "near a second solve, by Clarabel" in str(settled(problem))
     small = settled(cp.Problem(cp.Minimize(cp.sum_squares(A @ x - A @ [1, 2, 3]) + 1e-2 * cp.norm1(x))))
-    assert "of 1)" in str(small)
+    assert f" of 1, {small.gap / small.upper:.3g} of the larger bound)" in str(small)
+    assert " of the larger bound" in repr(small)
     two = replace(small, by={"primal": "an answer of A", "dual": "that of B"})
     assert "near an answer of A (upper bound), and that of B (lower bound)" in str(two)
     assert "near an answer of A (lower bound), and that of B (upper bound)" in str(replace(two, sign=-1.0))

@@ -19,6 +19,7 @@ from ...terms.losses import AbstractLoss, AbstractSmoothLoss, dots
 from ...terms.penalties import AbstractConstraint, AbstractPenalty, AbstractSmoothPenalty
 
 PROX = "the prox is that of the value: with p = prox(v, t) and b = (v - p) / t"
+TOGETHER = "value, prox and conjugate belong together: with p = prox(v, t) and b = (v - p) / t"
 GRADIENT = "the gradient is that of the value: with b = gradient(p)"
 
 

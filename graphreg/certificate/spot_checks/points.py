@@ -16,9 +16,11 @@ import numpy as np
 from ...errors import TermError
 from ...form import EdgeBlock, Form, SampleBlock
 from ...terms import Array
+from ...terms.penalties import AbstractPenalty
 from .laws import (
     GRADIENT,
     PROX,
+    TOGETHER,
     TermRows,
     Trial,
     composed,
@@ -236,8 +238,9 @@ def shaped(rows: BlockRows) -> None:
 
 
 def claims(rows: BlockRows) -> Iterator[Trial]:
-    """Numbers, and proxes, gradients and projections that are those of the value."""
-    of, x = rows.of, rows.x
+    """Numbers, and proxes, gradients and projections that are those of the value; what asks the conjugate, too, comes
+    behind what asks the value alone."""
+    of, x, together = rows.of, rows.x, list[Trial]()
     yield from numbers(rows)
     if of.project is not None:
         for p in _tried(of.project, x):
@@ -247,10 +250,22 @@ def claims(rows: BlockRows) -> Iterator[Trial]:
     for v, step in _before_proxes(rows):
         for p in _tried(of.prox, v, np.full(len(v), step)):
             b, asked = of.closed((v - p) / step), {"v": v, "t": np.full(len(v), step)}
-            trials = [equality(of, p, b, PROX)]
-            trials += [supporting(of, p, b, z, PROX) for z in (v, np.broadcast_to(of.anchor, v.shape))]
-            for trial in map(_loosely, trials):
+            for z in (v, np.broadcast_to(of.anchor, v.shape)):
+                trial = _loosely(supporting(of, p, b, z, PROX))
                 yield replace(trial, said=asked | trial.said)
+            trial = _loosely(equality(of, p, b, TOGETHER))
+            together.append(replace(trial, said=asked | trial.said))
+    yield from together
+    if not of.targets and of.writes("gauge_at_zero"):
+        for u in _tried(_pulled, rows.b, of.term) + _tried(_pulled, rows.along(), of.term):
+            conjugate, size = of.conjugate(u), rows.extent * lengths(u)
+            law = "conjugate(u) = 0 where gauge_at_zero(u) < 1, as proofs of clusters have it"
+            yield Trial(law, conjugate - CLAIMS * size, size, {"u": u, "conjugate(u)": conjugate}, x, u)
+
+
+def _pulled(u: Array, penalty: AbstractPenalty) -> Array:
+    """Flows along u, just inside those that gauge_at_zero says 0 takes up."""
+    return u * ((1.0 - CLAIMS) / np.maximum(penalty.gauge_at_zero(u), CLAIMS))[:, None]
 
 
 def _before_proxes(rows: BlockRows) -> Iterator[tuple[Array, float]]:

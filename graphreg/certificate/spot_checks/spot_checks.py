@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from ...base.declaring import in_library
 from ...form import DualPoint, Form
 from ...terms import Array
 from .laws import Trial, lengths
@@ -44,9 +45,12 @@ class SpotChecks:
     @property
     def assumed(self) -> str:
         """The assumption beside arithmetic that bounds of the form rest on; empty where all terms are the library's."""
-        terms = [self.form.samples[k].loss.called() for k in self.samples]
-        terms += [self.form.edges[k].penalty.called() for k in self.edges]
-        names = ", ".join(dict.fromkeys(terms))
+        penalties = [self.form.edges[k].penalty for k in self.edges]
+        terms = [*(self.form.samples[k].loss for k in self.samples), *penalties]
+        names = ", ".join(dict.fromkeys(each.called() for each in terms))
+        own = (phi.called() for phi in penalties if not in_library(type(phi).gauge_at_zero))
+        more = ", ".join(dict.fromkeys(own))
+        names += f", and in proofs of clusters gauge_at_zero of {more}," if more else ""
         said = f"value and conjugate of {names} are taken at their word, but for what was tried of them"
         return said if names else ""
 
