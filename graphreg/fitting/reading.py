@@ -128,7 +128,7 @@ class Columns:
     target: Hashable
     features: Sequence[Hashable] | None
     weights: Hashable | None
-    folds: Hashable | None = None  # no feature, unless it is named as one
+    folds: Any = None  # a column where it is text, and then no feature unless it is named as one
 
 
 def read(table: Any, named: Columns, missing: str, ids: str) -> UsedRows:
@@ -137,7 +137,7 @@ def read(table: Any, named: Columns, missing: str, ids: str) -> UsedRows:
     frame, name, first = opened(table, node, ids)
     asked, chosen = _chosen(frame, name, named)
     complaints, remarks, numbers, categories = list[str](), list[str](), list[Hashable](), list[Hashable]()
-    label = () if named.folds is None else tuple(frame[named.folds])
+    label = tuple(frame[named.folds]) if isinstance(named.folds, str) else ()
     frame: Any = frame[[*asked, *chosen]].copy()
     for c in chosen:
         said, kind = _kind(frame, c, first)
@@ -168,7 +168,7 @@ def read(table: Any, named: Columns, missing: str, ids: str) -> UsedRows:
 def _chosen(frame: Any, name: str, named: Columns) -> tuple[list[Hashable], list[Hashable]]:
     """The columns of nodes, targets and weights, and those of the features."""
     asked = [named.node, named.target, *([] if named.weights is None else [named.weights])]
-    apart = [] if named.folds is None else [named.folds]
+    apart = [named.folds] if isinstance(named.folds, str) else []
     others = [c for c in frame.columns if c not in (*asked, *apart)]
     chosen = others if named.features is None else list(names_of(named.features))
     unknown = [c for c in (*asked, *chosen, *apart) if c not in frame.columns]
