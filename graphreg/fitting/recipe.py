@@ -154,9 +154,7 @@ def fit(  # noqa: PLR0913
     for value, name, known in ((missing, "missing", RULES), (ids, "ids", IDS), (repeated, "repeated", REPEATED)):
         checks.one_of(*known)(value, name)
     ids = "text" if ids == "exact" and any(isinstance(each, (str, Path)) for each in (table, graph)) else ids
-    rows = read(
-        table, Columns(node, target, features, weights, folds if isinstance(folds, str) else None), missing, ids
-    )
+    rows = read(table, Columns(node, target, features, weights, folds), missing, ids)
     whole, remarks = _joined(rows, *graph_of(graph, ids, repeated, edge_weight))
     rows, family = _finite(*_family(rows, loss), whole, remarks)
     problem, folds = _problem(rows, family, whole, gr.L2() if penalty is None else penalty), rows.folds(folds)
