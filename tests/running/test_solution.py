@@ -195,6 +195,13 @@ def test_nothing_is_read_off_what_is_no_answer(read, tmp_path):
     assert not any(tmp_path.iterdir())
 
 
+def test_a_loss_that_falls_for_ever_has_no_certificate():
+    fall = gr.Loss.from_cvxpy(lambda x, y: -x, gr.NodeData.from_dict({k: ([[1.0]], [0.0]) for k in "ab"}))
+    found = gr.Problem(fall + gr.TotalVariation(nx.path_graph(["a", "b"]), gr.L1())).solve(on_failure="return")
+    assert found.status == "no_certificate"
+    assert not found.certificate.valid
+
+
 def test_what_is_no_answer_is_shown_without_numbers():
     found = infeasible().solve(on_failure="return")
     assert found.summary().coefficients[["mean", "min", "max"]].isna().all(axis=None)
