@@ -157,9 +157,8 @@ def _three(V: Array, block: Block, dual: bool) -> Array | None:
         turn = exp if block.kind == "exp" else np.diag([1 / a, 1 / (1 - a), 1])
     V = V @ turn.T
     x, y, z = V.T
-    face = np.asarray(
-        (x <= 0.0) & (y == 0.0) & (z >= 0.0) if block.kind == "exp" else ~V.any(axis=1)
-    )  # lines, or a point
+    # lines, or a point
+    face = np.asarray((x <= 0.0) & (y == 0.0) & (z >= 0.0) if block.kind == "exp" else ~V.any(axis=1))
     x, y, z = np.where(face[:, None], CENTRES[block.kind], V).T
     one, none = np.ones(len(x)), np.zeros(len(x))
     with np.errstate(all="ignore"):  # the Hessian is slope slope' / g^2 + bend line line' + diag(more)

@@ -242,7 +242,7 @@ def _ray(system: System, start: Array, fall: float, proves: Callable[[Reached], 
     return next(filter(proves, near(system, start / fall, 1e-12)), None) if fall > 0.0 else None
 
 
-def _told(stored: Canonical, known: Known, reported: float | None, given: str) -> ConicCertificate:
+def _told(stored: Canonical, known: Known, reported: float | None, given: str = "") -> ConicCertificate:
     """The same in the user's terms."""
     about = said(stored, known)
     lower, upper = (_added(bound, stored.offset, way) for bound, way in ((about.lower, -np.inf), (about.upper, np.inf)))
@@ -331,7 +331,6 @@ def _with_weight(y: Array, name: Callable[[int], str]) -> str:
 def _some(names: Iterable[str]) -> str:
     """The first few of some names, each once."""
     each = list(dict.fromkeys(names))
-    each = [
-        name for name in each if name.startswith("`")
-    ] or each  # what CVXPY added says nothing beside what is the user's
+    # what CVXPY added says nothing beside what is the user's
+    each = [name for name in each if name.startswith("`")] or each
     return ", ".join(each[:NAMED]) + (", ..." if len(each) > NAMED else "")

@@ -48,9 +48,8 @@ def gauge_at_zero(penalty: AbstractPenalty, probe: Probe) -> Failures:
     shaped("gauge_at_zero", g, (len(u),))
     yield from judge("gauge_at_zero(u) >= 0", ~(g >= 0), 0, u=u)
     within, margin = np.isfinite(g), 1e3 * probe.tolerance
-    t = (1.0 - max(1e-9, 10.0 * probe.tolerance)) / np.where(
-        g > 0, g, 1e-3
-    )  # where no pull is too strong: a strong one
+    # where no pull is too strong: a strong one
+    t = (1.0 - max(1e-9, 10.0 * probe.tolerance)) / np.where(g > 0, g, 1e-3)
     held = frozen((u * np.where(within, t, 0.0)[:, None])[within])
     yield from judge("phi*(u) = 0 where gauge_at_zero(u) <= 1", penalty.conjugate(held), probe.tolerance, u=held)
     yield from _holds_below(penalty, probe, held)

@@ -98,22 +98,19 @@ class Report(Shown):
         said = "every law holds" if self.ok else f"{broken} of {len(self.laws)} laws fail"
         return f"{self.subject}: {said}{known}"
 
-    def _held(self) -> list[str]:
-        broken = {each.law for each in self.failures}
-        return [law for law in self.laws if law not in broken and law not in self.untried]
-
     def __repr__(self) -> str:
         return page(f"<Report on {self._title()}>")
 
     def _html(self) -> Iterable[Html]:
         yield title(self._title())
         yield table(("fails", "how"), [(each.law, str(each)) for each in self.failures]) if self.failures else Html("")
-        held = self._held()
+        broken = {each.law for each in self.failures}
+        held = [law for law in self.laws if law not in broken and law not in self.untried]
         yield sentence(f"{len(held)} laws hold: {', '.join(held)}")
         yield sentences("not tried:", (f"{law}: {why}" for law, why in self.untried.items()))
 
     def __str__(self) -> str:
-        lines, held = [self._title()], set(self._held())
+        lines, not_held = [self._title()], {each.law for each in self.failures} | set(self.untried)
         for law in self.laws:
             if law in self.untried:
                 lines.append(f"  skip  {law}: not tried, {self.untried[law]}")
@@ -122,7 +119,7 @@ class Report(Shown):
             lines.append(f"  {'FAIL' if found else 'pass'}  {law}")
             lines += [f"          {failure}" for failure in found]
             usually = f"usually: {advice()[law]}" if law in advice() else ""
-            if law == "prox fenchel young" and {"cvxpy value", "cvxpy argmin"} <= held:
+            if law == "prox fenchel young" and not not_held & {"cvxpy value", "cvxpy argmin"}:
                 usually = CONJUGATE
             usually = self.blamed if self.blamed and law in OF_CONJUGATES else usually
             lines += [f"          {usually}"] if found and usually else []

@@ -48,8 +48,7 @@ class SpotChecks:
         penalties = [self.form.edges[k].penalty for k in self.edges]
         terms = [*(self.form.samples[k].loss for k in self.samples), *penalties]
         names = ", ".join(dict.fromkeys(each.called() for each in terms))
-        own = (phi.called() for phi in penalties if not in_library(type(phi).gauge_at_zero))
-        more = ", ".join(dict.fromkeys(own))
+        more = ", ".join(dict.fromkeys(p.called() for p in penalties if not in_library(type(p).gauge_at_zero)))
         names += f", and in proofs of clusters gauge_at_zero of {more}," if more else ""
         said = f"value and conjugate of {names} are taken at their word, but for what was tried of them"
         return said if names else ""
