@@ -22,7 +22,7 @@ LIMITS = {
     "PrimalDual on a chain: functions": 545,  # blocks of rows; what code costs; memory
     "PrimalDual on a chain: depth": 24,
     "Exact on a chain: files": 55,  # as above
-    "Exact on a chain: functions": 458,  # as above; what a solver takes, by the band of its factor; users' terms
+    "Exact on a chain: functions": 458,  # as above; what a solver takes; terms of users are tried
     "Exact on a chain: depth": 22,
 }
 
