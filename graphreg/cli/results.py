@@ -143,7 +143,7 @@ def document(model: ModelFile, solution: gr.Solution, files: Sequence[str] = ())
         "certificate": bounds(solution),
         "size": {
             "nodes": len(solution.labels),
-            "latent_nodes": len(solution.latent),
+            "latent_nodes": len(solution.form.latent),
             "coordinates": _coordinates(solution),
             "free_nodes": list(map(_name, solution.free)),
         },

@@ -203,7 +203,7 @@ def with_given_flows(judged: Judgement, form: Form, flows: Arrays, prices: Array
         said = UNKNOWN.format(" and ".join(dict.fromkeys(flat)) or "a node or a term of your own")
         return replace(judged, note="; ".join(filter(None, (judged.note, said))))
     back = tuple(-u for u in flows)
-    known = own is not None and prices is None and not beyond_capacity(form, back)
+    known = prices is None and not beyond_capacity(form, back)
     return replace(judged, as_given=own, turned=Certifier(form).bound_as_given(back, None) if known else None)
 
 
