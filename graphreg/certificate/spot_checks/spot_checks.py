@@ -46,9 +46,9 @@ class SpotChecks:
     def assumed(self) -> str:
         """The assumption beside arithmetic that bounds of the form rest on; empty where all terms are the library's."""
         penalties = [self.form.edges[k].penalty for k in self.edges]
-        terms = [*(self.form.samples[k].loss for k in self.samples), *penalties]
-        names = ", ".join(dict.fromkeys(each.called() for each in terms))
-        more = ", ".join(dict.fromkeys(p.called() for p in penalties if not in_library(type(p).gauge_at_zero)))
+        terms = [*[self.form.samples[k].loss for k in self.samples], *penalties]
+        names = ", ".join(dict.fromkeys([each.called() for each in terms]))
+        more = ", ".join(dict.fromkeys([p.called() for p in penalties if not in_library(type(p).gauge_at_zero)]))
         names += f", and in proofs of clusters gauge_at_zero of {more}," if more else ""
         said = f"value and conjugate of {names} are taken at their word, but for what was tried of them"
         return said if names else ""
