@@ -250,7 +250,7 @@ def test_a_name_with_a_space_is_told_below_the_formula():
 
 
 @pytest.mark.parametrize(
-    "function", [cp.norm, lambda z: 2 * cp.norm(z), lambda z: cp.norm(z, 3), lambda z: 2 * cp.norm1(z)], ids=str
+    "function", [cp.norm, lambda z: 2 * cp.norm(z), lambda z: cp.norm(z, 3), lambda z: 2 * cp.norm1(z)]
 )
 def test_what_it_acts_as_says_whether_a_proof_can_state_it(function):
     data = gr.NodeData.from_arrays(np.ones((2, 2)), [0.0, 1.0], [0, 1])
