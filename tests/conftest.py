@@ -51,9 +51,11 @@ def pytest_collection_modifyitems(config, items):
 
 
 @pytest.fixture(autouse=True)
-def seeded(request, monkeypatch):
+def seeded(request):
     """Runs without a seed draw one: each test has its own, the same in every run, so that none is red by chance."""
-    monkeypatch.setattr(secrets, "randbits", random.Random(request.node.nodeid).getrandbits)
+    with pytest.MonkeyPatch.context() as own:  # that of the test is undone in its own order
+        own.setattr(secrets, "randbits", random.Random(request.node.nodeid).getrandbits)
+        yield
 
 
 @pytest.fixture
