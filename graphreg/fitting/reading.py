@@ -99,7 +99,10 @@ class UsedRows(Brief):
             )
         if rows.size and not 0 <= rows.min() <= rows.max() < self.count:
             raise ModelError(f"fold {k} names a row that is not there: of {self.count:,} rows the first is 0")
-        return place[rows][place[rows] >= 0]
+        left = place[rows][place[rows] >= 0]
+        if rows.size > left.size == 0:
+            raise ModelError(f"fold {k} names rows that were all left out, for missing cells; leave it out")
+        return left
 
     def rows_like(self, frame: Any) -> pd.DataFrame:
         """Other rows with these columns and with the index that they have, filled by the same rule; the target is not

@@ -86,7 +86,8 @@ def folds_of(form: Form, given: Any, by: Any, seed: int) -> Folds:
     names = [name for name, _, _ in pairs]
     each = [_fold(form, node, name, train, test) for name, train, test in pairs]
     if len(each) < 2:
-        raise ModelError(f"cross-validation needs at least two folds, got {names}")
+        one = "of one alone nothing is known of the error: fit on its rows, and judge predict() on the others"
+        raise ModelError(f"cross-validation needs at least two folds, got {names}; {one}")
     return Folds(tuple(each), (how, *_words(form, node, each)), dealt)
 
 

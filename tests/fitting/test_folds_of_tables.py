@@ -87,6 +87,26 @@ def test_folds_that_are_wrong_are_named(folds, said):
         fitted(shops(), folds)
 
 
+def test_a_fold_without_rows_that_are_left_is_named():
+    frame = shops()
+    frame.loc[frame["week"] == 3, "price"] = np.nan
+    with pytest.raises(ModelError, match="fold 0 names rows that were all left out, for missing cells"):
+        fitted(frame, pairs(frame, np.flatnonzero))
+    assert "by 5 folds" in str(fitted(frame, "week"))
+
+
+def test_one_pair_is_no_cross_validation():
+    with pytest.raises(ModelError, match=r"at least two folds, got \[0\]; of one alone nothing is known of the error"):
+        fitted(shops(), pairs(shops(), np.flatnonzero)[:1])
+
+
+def test_a_row_without_a_label_of_folds_is_named():
+    frame = shops()
+    frame.loc[frame["price"].first_valid_index(), "week"] = np.nan
+    with pytest.raises(ModelError, match="fold label"):
+        fitted(frame, "week")
+
+
 def test_the_command_line_takes_a_column_of_folds_and_says_what_is_filled(tmp_path):
     frame = shops()
     frame.to_csv(tmp_path / "table.csv", index=False)
