@@ -93,13 +93,18 @@ def test_an_event_spans_the_strengths_at_which_its_edge_is_undecided():
         ("undecided", 0.1, False),
         ("fused", 0.0, True),
         ("undecided", 0.1, False),
+        ("split", 0.1, True),
+        ("undecided", 0.0, False),
+        ("undecided", 0.1, False),  # what was decided before the edge was together says nothing of it
     ]
-    found = events(np.arange(10.0), [Found(*each) for each in course])
+    found = events(np.arange(13.0), [Found(*each) for each in course])
     assert found.drop(columns=["term", "tail", "head"]).values.tolist() == [
         [1.0, 3.0, "together", "split", "near", False],
         [3.0, 6.0, "split", "near", "split", False],
         [6.0, 8.0, "together", "split", "fused", True],
-        [8.0, 9.0, "undecided", "fused", "undecided", False],
+        [8.0, 10.0, "split", "fused", "split", True],
+        [10.0, 11.0, "together", "split", "undecided", False],
+        [11.0, 12.0, "undecided", "undecided", "undecided", False],
     ]
 
 
