@@ -34,6 +34,7 @@ ATOMS: dict[str, Any] = {  # what CVXPY's atoms are called in print, and what us
     r"\+ -": "- ",
     r"([-+*/@] )\(([\w.]+(?:\[[\w:, ]*\])?)\)": r"\1\2",
     r"(\d)\.0\b(?!\d)": r"\1",
+    r"(?s)\[\[[^][]*(\]\s+(\.\.\.\s+)?\[[^][]*)*\]\]": lambda found: "[[...]]" if "..." in found[0] else found[0],
 }
 
 

@@ -76,8 +76,7 @@ class UsedRows(Brief):
     def folds(self, given: Any) -> Any:
         """Folds of these rows, where ``given`` are the folds of all rows of the source: labels, pairs (train, test),
         or the name of a column; numbers of folds and splitters are of any rows."""
-        if self.label:
-            given = self.label
+        given = self.label or given
         if checks.is_whole(given) or isinstance(given, str) or callable(getattr(given, "split", None)):
             return given
         given, place, kept = list(given), np.full(self.count, -1), self.frame.index.to_numpy()

@@ -157,12 +157,12 @@ def fit(  # noqa: PLR0913
     rows = read(table, Columns(node, target, features, weights, folds), missing, ids)
     whole, remarks = _joined(rows, *graph_of(graph, ids, repeated, edge_weight))
     rows, family = _finite(*_family(rows, loss), whole, remarks)
-    problem, folds = _problem(rows, family, whole, gr.L2() if penalty is None else penalty), rows.folds(folds)
+    problem, kept = _problem(rows, family, whole, gr.L2() if penalty is None else penalty), rows.folds(folds)
     chosen = {"scoring": SCORES.get(family.name, "loss"), "by": by, "rule": rule, "seed": seed}
     how: dict[str, Any] = chosen | {"gap": gap, "memory": memory, "jobs": jobs, "progress": progress}
     with allowing(memory, seconds), cut_short("fit", lambda: False):
-        found = _finished(problem, _strengths(problem) if strengths is None else list(strengths), folds, how)
-        pooled = _pooled(rows, family, whole, folds, how)
+        found = _finished(problem, _strengths(problem) if strengths is None else list(strengths), kept, how)
+        pooled = _pooled(rows, family, whole, kept, how)
     found.assign()
     others = (*rows.remarks, *remarks), whole, pooled, _written(folds, chosen), strengths is None
     return Fit(problem, found, rows, family.name, family.why, *others)
@@ -182,7 +182,8 @@ def _finished(problem: gr.Problem, strengths: Sequence[float], folds: Any, how: 
 def _written(folds: Any, chosen: dict[str, Any]) -> tuple[str, str]:
     """The folds as code, and the arguments that are not the usual ones."""
     others = [f", {name}={chosen[name]!r}" for name, usual in USUAL.items() if chosen[name] != usual]
-    return repr(folds) if isinstance(folds, int) else "folds", "".join(others)
+    given = f"fit.rows.folds({repr(folds) if isinstance(folds, str) else 'folds'})"  # of the rows that are left
+    return repr(folds) if checks.is_whole(folds) else given, "".join(others)
 
 
 def _pooled(rows: UsedRows, family: Family, graph: gr.Graph, folds: Any, how: dict[str, Any]) -> Any:

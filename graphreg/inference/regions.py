@@ -345,7 +345,7 @@ def _regions(form: Form, covariance: str, *, worth: bool = True) -> dict[Hashabl
             *(("of the penalised coefficients: the bias of the node penalties is not counted",) if ridge else ()),
             *((fits.worth,) if worth else ()),
         )
-        decided = _determined(curvature[i], index)
+        decided = _determined(curvature[i], form)
         none = [f"{', '.join(map(str, index[~decided]))} left out: {ALONE}"] * (not decided.all())
         estimate, own = pd.Series(coef[i][decided], index=index[decided]), V[i][np.ix_(decided, decided)]
         if decided.any():
@@ -353,10 +353,11 @@ def _regions(form: Form, covariance: str, *, worth: bool = True) -> dict[Hashabl
     return out
 
 
-def _determined(H: Array, names: pd.Index) -> Array:
-    """The coefficients that no direction without curvature has a share in: along it others may take their place. Of
-    classes a common shift of all is no such direction: it changes nothing, and penalties make their sum 0."""
-    diagonal = np.diag(H)
+def _determined(H: Array, form: Form) -> Array:
+    """The coefficients, in the user's units, that no direction without curvature has a share in: along it others may
+    take their place. Of classes a common shift of all is no such direction: it changes nothing, and penalties make
+    their sum 0."""
+    diagonal, names = np.diag(H), names_of(form)
     size = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
     scaled = H / size[:, None] / size[None, :]
     if names.nlevels > 1:
@@ -365,7 +366,10 @@ def _determined(H: Array, names: pd.Index) -> Array:
         shift /= np.linalg.norm(shift, axis=0)
         scaled = scaled + shift @ shift.T
     values, vectors = np.linalg.eigh(scaled)
-    return np.abs(vectors[:, values <= SINGULAR * values[-1]]).max(axis=1, initial=0.0) <= OPEN
+    open_ = vectors[:, values <= SINGULAR * values[-1]] / size[:, None]
+    units = np.diag(form.space.in_units(np.eye(form.d)))  # an intercept takes up the means of standardised features
+    share = np.abs(form.space.in_units(open_.T)) / units * size
+    return share.max(axis=0, initial=0.0) <= OPEN
 
 
 def names_of(form: Form) -> pd.Index:

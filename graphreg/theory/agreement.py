@@ -164,7 +164,7 @@ class StrengthMax(NumberWithAssumptions):
         first = self.vary.form.labels[int(np.argmax(network.component == binding))]
         return [
             f"{NAME} {self.value:.8g}: the smallest value of {self.vary.name} at which {what}",
-            f"  certified: {self.lower:.10g} <= it <= {self.upper:.10g}; "
+            f"  {self.lower:.10g} <= it <= {self.upper:.10g}, but for rounding; "
             + ("" if rows else f"binding is the component of {first!r} ({count} nodes), ")
             + self.routes.how[binding],
             *([f"  CUT SHORT: {self.ended}; more time brings the bounds together"] if self.ended else []),

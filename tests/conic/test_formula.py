@@ -16,6 +16,7 @@ from conic_cases import planted
 from cvxpy.transforms.partial_optimize import partial_optimize
 
 import graphreg as gr
+from graphreg.base.messages import of_cvxpy
 from graphreg.certificate import Pair, RefusedError
 from graphreg.conic import canonical, exact, formula, proving
 from graphreg.conic.affine import Map, NotFollowedError, follow
@@ -568,3 +569,9 @@ def test_a_radius_and_the_slack_at_it_settle():
         found = gr.certify(cp.Problem(cp.Minimize(objective)))
         assert found.scope.startswith("of your formula; at the point CVXPY's cones stand for")
         assert found.holds(1e-6)
+
+
+def test_arrays_that_are_cut_short_in_print_are_not_shown():
+    A, x = np.arange(4000.0).reshape(40, 100), cp.Variable(100, name="x")
+    assert of_cvxpy(A @ x <= 1) == "[[...]] @ x <= 1"
+    assert of_cvxpy(A[:2, :2] @ x[:2]).replace("\n", "") == "[[0.00 1.00] [100.00 101.00]] @ x[0:2]"

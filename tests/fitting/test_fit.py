@@ -341,11 +341,15 @@ def test_two_numbers_are_two_classes_unless_a_loss_says_otherwise():
     assert gr.fit(frame, PATH, loss="SquaredLoss", **how).rows.frame["y"].max() == 2.0
 
 
-def test_folds_of_ones_own_stand_in_the_code():
-    frame = incomes()
-    folds = np.arange(len(frame)) % 3
-    found = gr.fit(frame, PATH, target="y", node="node", folds=folds, strengths=[1e3, 1e4], features=["income"])
-    names = {"frame": found.rows.frame, "graph": found.graph, "folds": folds}
+@pytest.mark.parametrize("named", [False, True])
+def test_folds_of_ones_own_stand_in_the_code(named):
+    frame = incomes().assign(part=lambda f: np.arange(len(f)) % 3)
+    frame.loc[[2, 3, 30], "income"] = np.nan  # so that rows are left out, and folds are of the others
+    how = {"strengths": [1e3, 1e4], "features": ["income"], "missing": "drop"}
+    found = gr.fit(frame, PATH, target="y", node="node", folds="part" if named else frame["part"], **how)
+    names = {"frame": found.rows.frame, "graph": found.graph, "fit": found} | (
+        {} if named else {"folds": frame["part"]}
+    )
     exec(found.code(), names)
     assert names["found"].mean.tolist() == found.validation.mean.tolist()
 

@@ -201,6 +201,17 @@ def test_coefficients_that_others_make_up_have_no_interval():
     assert len(regions.reasons) + len(regions.table()) == fit.table().size
 
 
+def test_the_open_coefficients_are_those_in_the_units_of_the_user():
+    """y = 3 + 2 C is 3 - 2 (32/1.8) + (2/1.8) F as well, so that no intercept is told."""
+    rng = np.random.default_rng(4)
+    rows = pd.DataFrame({"site": np.repeat(list("ab"), 20), "celsius": rng.normal(15, 5, 40), "u": rng.normal(size=40)})
+    rows["fahrenheit"] = 1.8 * rows["celsius"] + 32
+    rows["y"] = 3 + 2 * rows["celsius"] + rows["u"] + rng.normal(size=40)
+    fit = gr.fit(rows, [("a", "b")], target="y", node="site", folds=2, strengths=[0.1])
+    regions = inference.local_regions(fit)
+    assert [list(region.names) for region in regions.values()] == [["u"], ["u"]]
+
+
 def test_intervals_of_all_nodes_leave_out_what_penalties_decide_there():
     """A feature that is the same in all rows of a node has no standard error, least of all one of 0."""
     rng = np.random.default_rng(5)
