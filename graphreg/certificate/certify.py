@@ -49,6 +49,7 @@ class Certifier:
         self.best_dual: Dual | None = None
         self.screened = float("nan")  # P at the last screen
         self._attained: tuple[bool | None, Dual | None] | None = None  # and the bound with which it was decided
+        self._tried: BoundSource | None = None  # the last one, whether or not what follows from it was the best
 
     @cached_property
     def enclosure(self) -> Enclosure:
@@ -105,7 +106,7 @@ class Certifier:
         if not np.isfinite(value) or not self._balanced(point):
             return False
         if self._promising(value):
-            self._keep_dual(self._proved(self._source(point, value, gap)))
+            self._try(self._source(point, value, gap))
         return self.best_dual is not None and value - self.best_dual.bound <= SERVES * gap * abs(value)
 
     def _flows(self, w: Array, flows: tuple[Array, ...] | None) -> tuple[Array, ...]:
@@ -239,7 +240,7 @@ class Certifier:
             return
         value = self.form.dual(point)
         if self._promising(value) and (at is not None or self._balanced(point)):
-            self._keep_dual(self._proved(self._source(point, value, gap, at), value))
+            self._try(self._source(point, value, gap, at), value)
 
     def propose_bound(self, found: Enclosed) -> None:
         """Take a lower bound that was proved elsewhere among the best."""
@@ -261,6 +262,13 @@ class Certifier:
             if costs <= SERVES * gap * abs(best.value) and self.best().holds(gap):
                 return
         self.propose_dual(best.found.dual_point, gap=gap)
+
+    def _try(self, source: BoundSource, value: float | None = None) -> None:
+        """Keep what follows from a source where that is the best; a repair may hand back the point that it was given,
+        and nothing more follows from it the second time."""
+        if self._tried is None or not self._tried.like(source):
+            self._tried = source
+            self._keep_dual(self._proved(source, value))
 
     def _keep_dual(self, one: Dual) -> None:
         if self.best_dual is None or one.bound > self.best_dual.bound:

@@ -22,6 +22,13 @@ class BoundSource:
     least: float
     at: Array | None = None
 
+    def like(self, other: BoundSource) -> bool:
+        """True where the same is proved from both."""
+        if self.point is None or other.point is None or (self.at is None) != (other.at is None):
+            return False
+        one, two = ((*each.point.parts, *(() if each.at is None else (each.at,))) for each in (self, other))
+        return self.least == other.least and all(map(np.array_equal, one, two))
+
 
 @dataclass(frozen=True)
 class Remembered:

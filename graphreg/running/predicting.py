@@ -18,8 +18,9 @@ from ..network import code_of, compiled_from
 from ..oracles import factor_bytes, filled_work, work
 from ..terms import SampleBlock
 from ..terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
+from ..terms.penalties import AbstractSmoothPenalty
 
-BAND = 1e10  # multiplications of a banded factorisation, a bound: beyond it the fill is not counted
+BAND = 1e10  # multiplications of a factorisation that are too many
 MULTIPLICATION = 2.8e-10  # seconds, of those of a factor, with the solves that follow
 SMALL = 0.3  # of the rest: what is not counted
 COUNTED = 5e-6  # seconds in which a node or an edge is
@@ -45,16 +46,20 @@ class Costs:
     @cached_property
     def multiplications(self) -> float:
         """The multiplications of a sparse factorisation of all parameters; a bound where that is small beside the rest
-        of a step, about a fifth of one where rounds come first without them and counting takes long, and inf where it
-        is too large to count them. Trees fill in nothing."""
+        of a step, about a fifth of one where rounds come first without them and counting takes long, and inf where
+        they are too many, or counting those of a large bound takes long. Trees fill in nothing."""
         form, edges = self.form, sum(edge.count for edge in self.form.between)
         if edges == form.n - form.n_components and not form.unlike_edges:
             return 4.0 * form.d**3 * form.n
-        if work(form) > BAND or self.cheap:
-            return float("inf") if work(form) > BAND else work(form)
-        least = SET_UP + STEPS * self._around_factors
-        waits = COUNTED * (form.n + edges) > SMALL * least and self.rounds_in(least) >= MANY
-        return work(form) / 5.0 if waits else filled_work(form)
+        least, rounds, bound = SET_UP + STEPS * self._around_factors, self.run(MANY), work(form)
+        slow = COUNTED * (form.n + edges) > SMALL * min(least, rounds)
+        if self.cheap:
+            found = bound
+        elif bound <= BAND:
+            found = bound / 5.0 if slow and least >= rounds else filled_work(form)
+        else:
+            found = float("inf") if slow else filled_work(form)
+        return found if found <= BAND else float("inf")
 
     @property
     def cheap(self) -> bool:
@@ -134,7 +139,7 @@ class Costs:
                 out += 2e-9 * self.form.n * self.form.d**2
             else:
                 smooth = isinstance(block.loss, AbstractSmoothLoss)
-                out += 1e-4 * stacks + (1e-7 * block.offset.size if smooth else 2.5e-7 * entries)
+                out += 1e-4 * stacks + (1e-7 * block.offset.size * block.width if smooth else 2.5e-7 * entries)
         return out
 
     @property
@@ -152,7 +157,11 @@ class Costs:
     @property
     def _around_factors(self) -> float:
         """Seconds of a step, with a look at it, but for its factorisation."""
-        out = 1.4e-3 + 8.6e-7 * self.differences + 2.7e-6 * self.form.n
+        form = self.form
+        smooth = (e for e in form.between if isinstance(e.penalty, AbstractSmoothPenalty))
+        easy = sum(edge.count * form.width(edge) for edge in smooth if edge.penalty.envelope() is None)
+        cones = self.differences - 0.75 * easy  # those without cones take a quarter
+        out = 1.4e-3 + 8.6e-7 * cones + 2.7e-6 * form.n
         for block, _, entries in self._designs:
             squares, boxes = isinstance(block.loss, AbstractQuadraticLoss), block.loss.bends(block.y.ravel()[:1])
             out += 2e-7 * entries + (0.0 if squares or boxes is None else 1.1e-6 * block.offset.size)

@@ -467,3 +467,22 @@ def test_points_are_looked_at_where_they_say_that_they_will_do():
     found = problem.solve(METHOD)
     assert found.status == "certified"
     assert sum(record.certified for record in found.trace.records) <= 2
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_points_are_conserved_where_factors_are_not_accurate(seed):
+    # columns and weights over two decades, few and many samples: without refinement 1e-11 is left open near the end
+    rng, n = np.random.default_rng(seed), 60
+    ends = [(int(rng.integers(i)), i) for i in range(1, n)] + [tuple(rng.integers(0, n, 2).tolist()) for _ in range(7)]
+    graph = nx.Graph([(i, j, {"weight": 10 ** rng.uniform(-1, 1)}) for i, j in ends if i != j])
+    node = np.repeat(np.arange(n), np.maximum(10 ** rng.normal(1.0, 0.5, n), 1.0).astype(int))
+    X = rng.normal(size=(len(node), 5)) * np.logspace(0, -2, 5)
+    y = X.sum(axis=1) + 0.5 * rng.standard_t(2, len(node))
+    problem = gr.Problem(gr.QuantileLoss(gr.NodeData.from_arrays(X, y, node), tau=0.3) + 5.0 * shared(gr.L1(), graph))
+    state, left = METHOD.init(view_of(problem.form), None), []
+    while state.round < 30 and not state.gap < 1e-9:
+        state = METHOD.step(state)
+        _, flows, prices = METHOD.point(state)
+        left.append(np.abs(problem.form.conservation(DualPoint(flows, prices))).max())
+    assert state.gap < 1e-9
+    assert max(left) <= 2e-14

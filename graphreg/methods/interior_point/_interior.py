@@ -25,6 +25,8 @@ INTERIOR = 0.99  # of the way to the boundary
 BALANCE = 0.1  # of what the imbalance may be worth: no step aims at less complementarity, which it could not use
 SIGHT = 0.5  # of the curvature along a step: what losses may add to it that it has not foreseen
 FINEST = 3e-12  # relative gap: what rounding leaves of scalings beyond it only spoils the iterate
+REFINEMENTS = 4  # of a point that is to be balanced
+LESS, TIDY = 0.5, 1e-14  # of the imbalance what a refinement must leave at most; of the largest flow what needs none
 EARLY = 1e-4  # relative gap: iterates from here on hug the boundary too closely to begin a neighbour's run
 
 FLAT = 1e-9  # share of the largest second derivative of a penalty that is its least, where its inverse is needed
@@ -232,18 +234,25 @@ class InteriorBlocks:
         return Interior(w, tuple(s for s, _ in found), tuple(y for _, y in found)), scalings
 
     def _conserved(self, point: Point, slope: Array, solve: Solve, blocks: list[Array]) -> Point:
-        """The point with what flows and prices change by, to first order, in the Newton step that balances them."""
+        """The point with what flows and prices change by, to first order, in the Newton step that balances them; again
+        for what the rounding of its factors leaves, while that becomes much less."""
         w, flows, prices = point
         assert flows is not None
         assert prices is not None
-        x = solve(-slope)
-        many = len(prices)
-        moved: list[Array] = []
-        for value, rows, D in zip((*prices, *flows), self.rows, blocks, strict=True):
-            by = np.einsum("mij,jm->mi", D, rows.apply(x)) if rows.places is None else x[rows.places]
-            moved.append(value + by.reshape(value.shape))
-        found = DualPoint(tuple(moved[many:]), tuple(moved[:many]))
-        found = found if self.held is None else self.balanced(found)[0]
+        found, least, many = DualPoint(flows, prices), np.inf, len(prices)
+        for _ in range(REFINEMENTS):
+            x = solve(-slope)
+            moved: list[Array] = []
+            for value, rows, D in zip((*found.prices, *found.flows), self.rows, blocks, strict=True):
+                by = np.einsum("mij,jm->mi", D, rows.apply(x)) if rows.places is None else x[rows.places]
+                moved.append(value + by.reshape(value.shape))
+            after, open_ = self.balanced(DualPoint(tuple(moved[many:]), tuple(moved[:many])))
+            left = float(np.abs(open_).max(initial=0.0))
+            if not left <= LESS * least:
+                break
+            found, slope, least = after, self.system.vector(open_), left
+            if left <= TIDY * max((float(np.abs(part).max(initial=0.0)) for part in after.parts), default=0.0):
+                break
         return w, found.flows, found.prices
 
 
