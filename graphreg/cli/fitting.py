@@ -12,11 +12,12 @@ from typing import Any
 import click
 
 from ..base import escaping
+from ..base.clock import within
 from ..base.messages import did_you_mean, shown
 from ..errors import DataError, GraphregError
 from . import exits
 from .outputs import Outputs, with_outputs, with_predictions
-from .program import FILE, SECONDS, choice, gap_option, main
+from .program import FILE, SECONDS, choice, gap_option, main, prove_option
 
 
 @main.command(short_help="From a table and its edges to an answer, without a model file.")
@@ -36,7 +37,7 @@ from .program import FILE, SECONDS, choice, gap_option, main
 @choice(
     "--rule", "paired", "min", "1se", help="The best unless the strongest is as good; the best; or the one-SE rule."
 )
-@click.option("--prove", is_flag=True, help="Look for proofs of what is fused and what is split.")
+@prove_option
 @gap_option
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the folds.")
 @click.option("--seconds", type=SECONDS, help="A budget of time for all of it.")
@@ -55,6 +56,7 @@ def fit(
     """
     import graphreg as gr
 
+    from ..fitting import Columns, check_rows
     from . import folder, results
 
     code, unseen, prove, predict = (asked.pop(name) for name in ("code", "unseen", "prove", "predict"))
@@ -65,10 +67,15 @@ def fit(
         raise DataError(f"--predict: there is no file {shown(str(rows))}")
     asked["folds"] = int(asked["folds"]) if asked["folds"].isdecimal() else asked["folds"]
     names = None if features is None else [name.strip() for name in features.split(",")]
-    with said_as_options():
+    with within(asked["seconds"]), said_as_options():
+        if rows is not None:
+            named = Columns(asked["node"], asked["target"], names, asked["weights"], asked["folds"])
+            how = (asked[name] for name in ("missing", "ids", "repeated", "edge_weight"))
+            check_rows(rows, unseen, table, edges, named, *how)
         found = gr.fit(table, edges, features=names, gap=gap or 1e-6, progress=to.progress, **asked)
+        found = replace(found, prove=prove)
+        clusters = found.clusters_shown  # with its proofs, while the time runs
     with exits.finishing():
-        found, clusters = replace(found, prove=prove), found.solution.clusters(prove)
         document: dict[str, Any] = {
             "strength": found.strength,
             "loss": found.loss,

@@ -63,6 +63,9 @@ method_option = click.option(
     "--method", metavar="METHOD", help="Instead of that in the model file: NAME or 'NAME(option=value, ...)'."
 )
 gap_option = click.option("--gap", type=click.FloatRange(min=0), help="The relative gap to be certified.")
+prove_option = click.option(
+    "--prove", is_flag=True, help="Look for proofs of what is fused and what is split, within --seconds."
+)
 quiet_option = click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 force_option = click.option("--force", is_flag=True, help="Overwrite files that are no earlier result.")

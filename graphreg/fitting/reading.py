@@ -181,14 +181,22 @@ def _chosen(frame: Any, name: str, named: Columns) -> tuple[list[Hashable], list
     return asked, chosen
 
 
+def unreached(table: UsedRows, graph: Graph) -> set[Hashable]:
+    """The nodes of a graph that no edges join to one with rows."""
+    part = dict(zip(graph.labels, graph.components().tolist(), strict=True))
+    reached = {part[label] for label in table.frame[table.node]}
+    return {label for label, k in part.items() if k not in reached}
+
+
 def checked_rows(
-    table: UsedRows, rows: Any, known: Collection[Hashable] | None, lost: Collection[Hashable], of_file: bool
+    table: UsedRows, given: Any, known: Collection[Hashable] | None, lost: Collection[Hashable]
 ) -> pd.DataFrame:
-    """Rows that are to be predicted, text of numbers as numbers; or a `DataError` with all that is wrong with them,
-    each named by its line in a file, or by its label. ``known`` are the nodes, None where rows may be
+    """Rows of a frame or a file that are to be predicted, text of numbers as numbers; or a `DataError` with all that is
+    wrong with them, each named by its line in a file, or by its label. ``known`` are the nodes, None where rows may be
     at any, and at ``lost`` ones nothing was fitted."""
     import pandas as pd
 
+    rows, of_file = table.rows_like(given), isinstance(given, (str, Path))
     complaints, unfitted = list[str](), False
     for c in (table.node, *table.numbers, *table.categories):
         if c not in rows.columns:
@@ -426,6 +434,8 @@ def _of_file(path: Path, repeated: str, weight: Hashable | None) -> tuple[Graph,
             f"{path.name} has the columns {said}; a file of edges has the labels of their ends in the first two, and "
             'perhaps their weights in one called "weight", or named by edge_weight='
         )
+    if not len(frame):
+        raise DataError(f"{path.name} has no rows below its header: there is no edge; give each edge a row")
     values: Any = pd.Series(1.0, frame.index) if weight is None else pd.to_numeric(frame[weight], errors="coerce")
     bad = frame[ends].isna().any(axis=1) | values.isna()
     if (lines := np.flatnonzero(bad.to_numpy())).size:

@@ -23,7 +23,21 @@ from ..catalogue import named
 from ..errors import DataError, GraphError, TermError
 from ..inputs import plain_label
 from .fit import Fit
-from .reading import IDS, REPEATED, RULES, Columns, UsedRows, coded, graph_of, listed, read, signed, stray
+from .reading import (
+    IDS,
+    REPEATED,
+    RULES,
+    Columns,
+    UsedRows,
+    checked_rows,
+    coded,
+    graph_of,
+    listed,
+    read,
+    signed,
+    stray,
+    unreached,
+)
 
 STRENGTHS = 20  # of the grid, down over three decades
 ALONE = 1e-6  # times the strength at which all nodes agree: each node is alone, but for those without rows
@@ -151,11 +165,8 @@ def fit(  # noqa: PLR0913
     >>> found.solution.status
     'certified'
     """
-    for value, name, known in ((missing, "missing", RULES), (ids, "ids", IDS), (repeated, "repeated", REPEATED)):
-        checks.one_of(*known)(value, name)
-    ids = "text" if ids == "exact" and any(isinstance(each, (str, Path)) for each in (table, graph)) else ids
-    rows = read(table, Columns(node, target, features, weights, folds), missing, ids)
-    whole, remarks = _joined(rows, *graph_of(graph, ids, repeated, edge_weight))
+    named = Columns(node, target, features, weights, folds)
+    rows, whole, remarks = readied(table, graph, named, missing, ids, repeated, edge_weight)
     rows, family = _finite(*_family(rows, loss), whole, remarks)
     problem, kept = _problem(rows, family, whole, gr.L2() if penalty is None else penalty), rows.folds(folds)
     chosen = {"scoring": SCORES.get(family.name, "loss"), "by": by, "rule": rule, "seed": seed}
@@ -166,6 +177,23 @@ def fit(  # noqa: PLR0913
     found.assign()
     others = (*rows.remarks, *remarks), whole, pooled, _written(folds, chosen), strengths is None
     return Fit(problem, found, rows, family.name, family.why, *others)
+
+
+def readied(
+    table: Any, graph: Any, named: Columns, missing: str, ids: str, repeated: str, edge_weight: Hashable | None
+) -> tuple[UsedRows, gr.Graph, list[str]]:
+    """The rows that a fit uses, the graph with all their nodes, and what is said of it; see `fit`."""
+    for value, name, known in ((missing, "missing", RULES), (ids, "ids", IDS), (repeated, "repeated", REPEATED)):
+        checks.one_of(*known)(value, name)
+    ids = "text" if ids == "exact" and any(isinstance(each, (str, Path)) for each in (table, graph)) else ids
+    rows = read(table, named, missing, ids)
+    return rows, *_joined(rows, *graph_of(graph, ids, repeated, edge_weight))
+
+
+def check_rows(rows: Any, unseen: str, *given: Any) -> None:
+    """Refuse, before anything is fitted, rows that `Fit.predict` may refuse; ``given`` is what `readied` takes."""
+    used, whole, _ = readied(*given)
+    checked_rows(used, rows, None if unseen == "pooled" else whole.index, unreached(used, whole))
 
 
 def _finished(problem: gr.Problem, strengths: Sequence[float], folds: Any, how: dict[str, Any]) -> Any:
