@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import checks
 from ..base.display import Brief
-from ..base.messages import did_you_mean, near, shown
+from ..base.messages import did_you_mean, few, near, shown
 from ..errors import DataError, GraphError, ModelError
 from ..inputs import Graph, as_narwhals, is_frame, is_missing, names_of, plain_label
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 RULES, IDS, REPEATED = ("error", "drop", "mean"), ("exact", "text", "strip"), ("error", "sum")
 LEVELS = 30  # of a column of text: with more it is rather a name of each row
 MOST = 12  # complaints that are listed; the others are counted
-NAMED = 10  # labels that a sentence names
 DATE = r"\d{4}-\d\d-\d\d.*|\d\d?[./]\d\d?[./]\d{4}.*"  # as 2024-01-31 or 31.01.2024
 SIGNS = "$€£¥%"  # that stand with numbers and make them text
 UNFITTED = (
@@ -210,7 +209,7 @@ def checked_rows(
                 wrong["is joined to no node with rows"] = [x in lost for x in cells]
         elif c in table.categories:
             levels = set(table.frame[c].tolist())
-            wrong[f"is none of the categories {listed(sorted(map(repr, levels)))}"] = [x not in levels for x in cells]
+            wrong[f"is none of the categories {few(sorted(map(repr, levels)))}"] = [x not in levels for x in cells]
         else:
             values: Any = pd.to_numeric(rows[c], errors="coerce")
             wrong["is no number"] = values.isna().to_numpy()
@@ -220,9 +219,9 @@ def checked_rows(
             places = np.flatnonzero(mask if what == "is missing" else np.asarray(mask, dtype=bool) & ~gaps)
             if places.size:
                 labels = [repr(plain_label(label)) for label in rows.index[places]]
-                where = _lines(places, 2) if of_file else f"row{'s' * (len(labels) > 1)} {listed(labels, 4)}"
+                where = _lines(places, 2) if of_file else f"row{'s' * (len(labels) > 1)} {few(labels, 4)}"
                 there = list(dict.fromkeys(cells[k] for k in places))
-                said = "" if what in ("is missing", "is infinite") else f": {listed(list(map(repr, there)), 4)}"
+                said = "" if what in ("is missing", "is infinite") else f": {few(list(map(repr, there)), 4)}"
                 hint = did_you_mean(there[0], known or ()) if what == "is no node" else ""
                 complaints.append(f"{c!r} {what} in {where}{said}{hint}")
                 unfitted = unfitted or (c == table.node and what != "is missing")
@@ -260,7 +259,7 @@ def _without_gaps(table: UsedRows, rule: str, first: int, complaints: list[str])
             out = "" if c in (*table.numbers, *table.categories) else ": both leave these rows out"
             complaints.append(f'{c!r} is missing in {lines}; use missing="drop" or missing="mean"{out}')
     elif empty.any():
-        without = listed([repr(c) for c in gaps.columns[gaps.any()]])
+        without = few([repr(c) for c in gaps.columns[gaps.any()]])
         remarks.append(f"left out: {int(empty.sum()):,} of {len(frame):,} rows, for missing cells of {without}")
         frame = frame[~empty]
     return replace(table, frame=frame, fill=fill, remarks=tuple(remarks))
@@ -346,14 +345,14 @@ def _alike(column: Any) -> list[str]:
     """What is to be said of texts that are meant to be the same."""
     texts = sorted({str(x) for x in column.dropna()}, key=lambda x: (x.strip().casefold(), x))
     pairs = [f"{a!r} and {b!r}" for a, b in pairwise(texts) if a.strip().casefold() == b.strip().casefold()]
-    said = f"{column.name!r} has categories that differ by spaces or by case only: {listed(pairs, 3)}; write them alike"
+    said = f"{column.name!r} has categories that differ by spaces or by case only: {few(pairs, 3)}; write them alike"
     return [said] * bool(pairs)
 
 
 def stray(column: Any) -> str:
     """The cells that keep a column of text from being numbers, where most are; empty where they are not."""
     wrong = _as_numbers(column)[1]
-    cells = listed([repr(cell) for cell in column.iloc[wrong].unique()], 4)
+    cells = few([repr(cell) for cell in column.iloc[wrong].unique()], 4)
     said = f"numbers but for {cells}: correct these, or leave their rows out"
     return said * (len(wrong) < NUMERIC * len(column))
 
@@ -389,13 +388,7 @@ def _lines(rows: Iterable[int], first: int) -> str:
     """Where rows are: lines of a file, whose first one has the names, or rows counted from 0."""
     places = [int(row) + first for row in rows]
     what = "line" if first else "row"
-    return f"{what}{'s' * (len(places) > 1)} {listed(places, 4)}"
-
-
-def listed(things: Sequence[object], most: int = NAMED) -> str:
-    """The first of them, and how many more there are."""
-    more = f" and {len(things) - most:,} more" if len(things) > most else ""
-    return ", ".join(map(str, things[:most])) + more
+    return f"{what}{'s' * (len(places) > 1)} {few(places, 4)}"
 
 
 def as_text(labels: Iterable[Any], strip: bool) -> list[Any]:

@@ -18,7 +18,7 @@ import graphreg as gr
 from .. import checks
 from ..base.clock import AGAIN, cut_short
 from ..base.gate import allowing
-from ..base.messages import did_you_mean, near
+from ..base.messages import did_you_mean, few, near
 from ..catalogue import named
 from ..errors import DataError, GraphError, TermError
 from ..inputs import plain_label
@@ -32,7 +32,6 @@ from .reading import (
     checked_rows,
     coded,
     graph_of,
-    listed,
     read,
     signed,
     stray,
@@ -275,13 +274,13 @@ def _joined(rows: UsedRows, graph: gr.Graph, said: Sequence[str]) -> tuple[gr.Gr
     known = [label for label in graph.labels if label in seen]
     if lacking:
         s = "s" * (len(lacking) > 1)
-        few = listed([repr(label) for label in lacking])
-        remarks.append(f"{len(lacking):,} node{s} of the table not in the graph, fitted alone: {few}")
+        which = few([repr(label) for label in lacking])
+        remarks.append(f"{len(lacking):,} node{s} of the table not in the graph, fitted alone: {which}")
         remarks += [f"no node {label!r} in the graph{hint}" for label, hint in doubts(lacking, (), known)]
         graph = gr.Graph((*graph.labels, *lacking), graph.tail, graph.head, graph.weight)
     if empty:
         none = f"{len(empty):,} of {len(graph.labels):,} nodes have no rows, and follow their neighbours"
-        remarks.append(f"{none}: {listed([repr(label) for label in empty])}")
+        remarks.append(f"{none}: {few([repr(label) for label in empty])}")
         remarks += [f"no rows at {label!r}{hint}" for label, hint in doubts(empty, lacking, seen)]
     return graph, remarks
 
@@ -300,7 +299,7 @@ def _finite(rows: UsedRows, family: Family, graph: gr.Graph, remarks: Sequence[s
             nodes = list(dict.fromkeys(map(repr, rows.frame.loc[y.index, rows.node])))
             hints = "".join(f"; {said}" for said in remarks if any(f" {node} in the graph;" in said for node in nodes))
             raise DataError(
-                f"no edge joins {listed(nodes, 4)} to other nodes with rows, and in all rows there ({len(y):,}) "
+                f"no edge joins {few(nodes, 4)} to other nodes with rows, and in all rows there ({len(y):,}) "
                 f"{rows.target!r} is {rows.classes[int(value)] if rows.classes else value!r}: the best intercept is "
                 f"infinite there; correct the label, give an edge, or leave these rows out{hints}"
             )
@@ -330,7 +329,7 @@ def refuse_look_alikes(rows: Iterable[Hashable], nodes: Collection[Hashable], sp
     if found:
         raise GraphError(
             "labels differ by spaces at their ends, by upper and lower case, or by zeros in front, only: "
-            f"{listed(found)}; {', and '.join(sorted(remedies))}"
+            f"{few(found)}; {', and '.join(sorted(remedies))}"
         )
 
 

@@ -106,8 +106,7 @@ class AbstractMethod(ABC):
             have = f"{' and '.join(names)} {'has' if len(names) == 1 else 'have'}"
             return (f"{have} rows that are no edges, and the method takes edges and nodes alone",)
         if form.beside and not self.rows:
-            names = " and ".join(dict.fromkeys(block.name for block in form.beside))
-            return (f"{names} stands beside the losses of nodes, and the method takes one loss at each node alone",)
+            return (f"{form.beside_in_words}, and the method takes one loss at each node and no others",)
         return self.missing(form)
 
     @abstractmethod

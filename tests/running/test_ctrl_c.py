@@ -244,7 +244,9 @@ def test_proofs_of_edges_that_were_found_are_kept(monkeypatch):
     assert not solution.clusters(prove=True).ended
 
 
-@pytest.mark.parametrize("late", ["graphreg.certificate.edges.clusters._prove", "graphreg.running.splitting.tied_bound"])
+@pytest.mark.parametrize(
+    "late", ["graphreg.certificate.edges.clusters._prove", "graphreg.running.splitting.tied_bound"]
+)
 def test_proofs_of_edges_end_when_the_time_is_up(monkeypatch, late):
     solution = problem(0.3).solve(gap=1e-4)
     monkeypatch.setattr("graphreg.methods.automatic.auto.nearer", lambda solution, gap: solution.certificate)
