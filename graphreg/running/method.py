@@ -9,7 +9,7 @@ certificates belong to the driver.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import MISSING, fields, is_dataclass, replace
 from functools import cache
@@ -307,6 +307,11 @@ class AbstractEngine(ChecksNames, ABC):
         """What to do where a run does not end at the optimum of a form for a reason of the engine's, if it has one."""
         del form
         return ""
+
+    @property
+    def liars(self) -> Sequence[Hashable]:
+        """The nodes that send something else than their method says: what these end with is not scored."""
+        return ()
 
     @abstractmethod
     def hosting(
