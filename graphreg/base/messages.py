@@ -65,10 +65,10 @@ def count(how_many: int, thing: str, things: str = "") -> str:
     return f"{how_many} {thing if how_many == 1 else things or thing + 's'}"
 
 
-def few(names: Sequence[object], most: int = NAMED) -> str:
+def few(names: Iterable[object], most: int = NAMED) -> str:
     """The first of some names, and how many more there are."""
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(map(str, names[:most])) + more
+    every = list(map(str, names))
+    return ", ".join(every[:most]) + f" and {len(every) - most:,} more" * (len(every) > most)
 
 
 def shown(value: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -68,7 +69,7 @@ def solve(read: Any, out: Path | None, proof: Path | None, force: bool, **asked:
 
     quiet, as_json, pictures, prove = (asked.pop(name) for name in ("quiet", "as_json", "pictures", "prove"))
     chosen, said = chosen_method(asked.pop("method"), read), not (quiet or as_json)
-    say = exits.say if said else _say_nothing
+    say: Callable[[object], None] = exits.say if said else lambda text: None
     place = folder.Folder.prepare(out, force) if out is not None else None
     folder.check_new(proof, force, "--proof")
     say(f"{read}\n\n{read.problem}\n")
@@ -95,10 +96,6 @@ def solve(read: Any, out: Path | None, proof: Path | None, force: bool, **asked:
             exits.say_json(results.document(read, solution, clusters, files))
         exits.say_undrawn(undrawn)
     return exits.of_status(solution.status, undrawn)
-
-
-def _say_nothing(text: object) -> None:
-    """A stand-in for `exits.say` where nothing is to be printed."""
 
 
 @main.command(short_help="Every method that applies, side by side.")

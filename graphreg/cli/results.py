@@ -31,11 +31,6 @@ def has_point(solution: gr.Solution) -> bool:
     return math.isfinite(solution.objective)
 
 
-def has_clusters(solution: gr.Solution) -> bool:
-    """True where there are edges between nodes, and no rows of another kind, which make no clusters."""
-    return bool(solution.form.between) and not solution.form.unlike_edges
-
-
 def clusters_of(solution: gr.Solution, prove: bool) -> Clusters | None:
     """The clusters, with proofs where ``prove`` asks for them; None where rows make none, or there is no point."""
     return solution.clusters(prove) if has_point(solution) and not solution.form.unlike_edges else None

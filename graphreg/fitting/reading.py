@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ..terms import Array
 
-RULES, IDS, REPEATED = ("error", "drop", "mean"), ("exact", "text", "strip"), ("error", "sum")
+WORDS = {"missing": ("error", "drop", "mean"), "ids": ("exact", "text", "strip"), "repeated": ("error", "sum")}
 LEVELS = 30  # of a column of text: with more it is rather a name of each row
 MOST = 12  # complaints that are listed; the others are counted
 DATE = r"\d{4}-\d\d-\d\d.*|\d\d?[./]\d\d?[./]\d{4}.*"  # as 2024-01-31 or 31.01.2024
@@ -221,7 +221,7 @@ def checked_rows(
                 labels = [repr(plain_label(label)) for label in rows.index[places]]
                 where = _lines(places, 2) if of_file else f"row{'s' * (len(labels) > 1)} {few(labels, 4)}"
                 there = list(dict.fromkeys(cells[k] for k in places))
-                said = "" if what in ("is missing", "is infinite") else f": {few(list(map(repr, there)), 4)}"
+                said = "" if what in ("is missing", "is infinite") else f": {few(map(repr, there), 4)}"
                 hint = did_you_mean(there[0], known or ()) if what == "is no node" else ""
                 complaints.append(f"{c!r} {what} in {where}{said}{hint}")
                 unfitted = unfitted or (c == table.node and what != "is missing")

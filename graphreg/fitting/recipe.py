@@ -23,20 +23,7 @@ from ..catalogue import named
 from ..errors import DataError, GraphError, TermError
 from ..inputs import plain_label
 from .fit import Fit
-from .reading import (
-    IDS,
-    REPEATED,
-    RULES,
-    Columns,
-    UsedRows,
-    checked_rows,
-    coded,
-    graph_of,
-    read,
-    signed,
-    stray,
-    unreached,
-)
+from .reading import WORDS, Columns, UsedRows, checked_rows, coded, graph_of, read, signed, stray, unreached
 
 STRENGTHS = 20  # of the grid, down over three decades
 ALONE = 1e-6  # times the strength at which all nodes agree: each node is alone, but for those without rows
@@ -182,8 +169,8 @@ def readied(
     table: Any, graph: Any, named: Columns, missing: str, ids: str, repeated: str, edge_weight: Hashable | None
 ) -> tuple[UsedRows, gr.Graph, list[str]]:
     """The rows that a fit uses, the graph with all their nodes, and what is said of it; see `fit`."""
-    for value, name, known in ((missing, "missing", RULES), (ids, "ids", IDS), (repeated, "repeated", REPEATED)):
-        checks.one_of(*known)(value, name)
+    for name, value in {"missing": missing, "ids": ids, "repeated": repeated}.items():
+        checks.one_of(*WORDS[name])(value, name)
     ids = "text" if ids == "exact" and any(isinstance(each, (str, Path)) for each in (table, graph)) else ids
     rows = read(table, named, missing, ids)
     return rows, *_joined(rows, *graph_of(graph, ids, repeated, edge_weight))

@@ -240,4 +240,4 @@ def _words(form: Form, node: Array, each: Sequence[Fold]) -> list[str]:
 
 
 def _shown(labels: Sequence[Hashable]) -> str:
-    return ("the node " if len(labels) == 1 else "the nodes ") + few(list(map(repr, labels)), 5)
+    return ("the node " if len(labels) == 1 else "the nodes ") + few(map(repr, labels), 5)
