@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from ..base.messages import did_you_mean, shown
 from ..errors import DataError, GraphregError
 from . import exits
 from .outputs import Outputs, with_outputs, with_predictions
-from .program import FILE, SECONDS, choice, gap_option, main, prove_option
+from .program import FILE, SECONDS, choice, gap_option, main, prove_option, typed
 
 
 @main.command(short_help="From a table and its edges to an answer, without a model file.")
@@ -56,7 +55,7 @@ def fit(
     """
     import graphreg as gr
 
-    from ..fitting import Columns, check_rows
+    from ..fitting import Asked, check_rows
     from . import folder, results
 
     code, unseen, prove, predict = (asked.pop(name) for name in ("code", "unseen", "prove", "predict"))
@@ -69,9 +68,8 @@ def fit(
     names = None if features is None else [name.strip() for name in features.split(",")]
     with within(asked["seconds"]), said_as_options():
         if rows is not None:
-            named = Columns(asked["node"], asked["target"], names, asked["weights"], asked["folds"])
-            how = (asked[name] for name in ("missing", "ids", "repeated", "edge_weight"))
-            check_rows(rows, unseen, table, edges, named, *how)
+            told = {each.name: asked.get(each.name) for each in fields(Asked)}
+            check_rows(rows, unseen, table, edges, Asked(**{**told, "features": names}))
         found = gr.fit(table, edges, features=names, gap=gap or 1e-6, progress=to.progress, **asked)
         found = replace(found, prove=prove)
         clusters = found.clusters_shown  # with its proofs, while the time runs
@@ -135,16 +133,6 @@ def _intervals(found: Any, file: Path, document: dict[str, Any]) -> list[Any]:
     folder.write_all(file.parent, {file.name: escaping.table(pd.DataFrame(rows))})
     document["intervals"] = rows
     return [table]
-
-
-def typed(said: str) -> str:
-    """Remedies as they are typed here: --missing drop for missing="drop", and what is done to a column in the file."""
-    said = re.sub(r'\b(missing|repeated|ids|loss|unseen)="(\w+)"', r"--\1 \2", said)
-    said = re.sub(r" \(pd\.to_datetime.*?\) or days .*?\.dt\.days,", " or days, in the file,", said)
-    said = re.sub(r", e\.g\. frame\[.*?\)\.astype\(float\)", " in the file", said)
-    said = re.sub(r"\bgap=([\d.e-]+)", r"--gap \1", said).replace("clusters(prove=True)", "--prove")
-    said = said.replace("smaller gap=", "smaller --gap").replace("edge_weight=", "--edge-weight")
-    return said.replace("features=[...]", "--features A,B,...")
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from ..certificate import Clusters
 from ..comparing import distinct
 from ..model_file import ModelFile
 from ..terms import name_of
-from .fitting import typed
+from .program import typed
 
 PACKAGES = ("numpy", "scipy", "pandas", "cvxpy", "clarabel", "scs")
 WRITER = "graphreg"

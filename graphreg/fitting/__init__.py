@@ -1,7 +1,7 @@
 """From a messy table and a graph to an answer: `fit`."""
 
 from .fit import Fit as Fit
-from .reading import Columns as Columns
+from .reading import Asked as Asked
 from .recipe import check_rows as check_rows
 from .recipe import doubts as doubts
 from .recipe import fit as fit

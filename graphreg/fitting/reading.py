@@ -122,19 +122,28 @@ class UsedRows(Brief):
 
 
 @dataclass(frozen=True)
-class Columns:
-    """The columns that a user names; all others are features where none are named."""
+class Asked:
+    """What is asked of a table and its edges: the columns, where all others are features if none are named, and the
+    rules by which both are read; see `fit`."""
 
     node: Hashable
     target: Hashable
     features: Sequence[Hashable] | None
     weights: Hashable | None
-    folds: Any = None  # a column where it is text, and then no feature unless it is named as one
+    folds: Any  # a column where it is text, and then no feature unless it is named as one
+    missing: str
+    ids: str
+    repeated: str
+    edge_weight: Hashable | None
+
+    def __post_init__(self) -> None:
+        for name, known in WORDS.items():
+            checks.one_of(*known)(getattr(self, name), name)
 
 
-def read(table: Any, named: Columns, missing: str, ids: str) -> UsedRows:
+def read(table: Any, named: Asked) -> UsedRows:
     """The usable rows of a file or a frame; `DataError` with all complaints at once where there are any."""
-    node, target, weights = named.node, named.target, named.weights
+    node, target, weights, ids = named.node, named.target, named.weights, named.ids
     frame, name, first = opened(table, node, ids)
     asked, chosen = _chosen(frame, name, named)
     complaints, remarks, numbers, categories = list[str](), list[str](), list[Hashable](), list[Hashable]()
@@ -157,7 +166,7 @@ def read(table: Any, named: Columns, missing: str, ids: str) -> UsedRows:
     used = UsedRows(
         frame, node, target, weights, tuple(numbers), tuple(categories), {}, ids, tuple(remarks), (), len(frame), label
     )
-    used = _without_gaps(replace(used, frame=frame[[*asked, *numbers, *categories]]), missing, first, complaints)
+    used = _without_gaps(replace(used, frame=frame[[*asked, *numbers, *categories]]), named.missing, first, complaints)
     if complaints:
         more = [f"... and {len(complaints) - MOST} more"] if len(complaints) > MOST else []
         raise DataError("\n  ".join([f"{name} cannot be used as it is:", *complaints[:MOST], *more]))
@@ -166,7 +175,7 @@ def read(table: Any, named: Columns, missing: str, ids: str) -> UsedRows:
     return used if used.frame[target].dtype.kind in "biuf" else coded(used)
 
 
-def _chosen(frame: Any, name: str, named: Columns) -> tuple[list[Hashable], list[Hashable]]:
+def _chosen(frame: Any, name: str, named: Asked) -> tuple[list[Hashable], list[Hashable]]:
     """The columns of nodes, targets and weights, and those of the features."""
     asked = [named.node, named.target, *([] if named.weights is None else [named.weights])]
     apart = [named.folds] if isinstance(named.folds, str) else []

@@ -6,7 +6,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from ..catalogue import named
 from ..errors import DataError, GraphError, TermError
 from ..inputs import plain_label
 from .fit import Fit
-from .reading import WORDS, Columns, UsedRows, checked_rows, coded, graph_of, read, signed, stray, unreached
+from .reading import Asked, UsedRows, checked_rows, coded, graph_of, read, signed, stray, unreached
 
 STRENGTHS = 20  # of the grid, down over three decades
 ALONE = 1e-6  # times the strength at which all nodes agree: each node is alone, but for those without rows
@@ -151,8 +151,8 @@ def fit(  # noqa: PLR0913
     >>> found.solution.status
     'certified'
     """
-    named = Columns(node, target, features, weights, folds)
-    rows, whole, remarks = readied(table, graph, named, missing, ids, repeated, edge_weight)
+    asked = Asked(node, target, features, weights, folds, missing, ids, repeated, edge_weight)
+    rows, whole, remarks = readied(table, graph, asked)
     rows, family = _finite(*_family(rows, loss), whole, remarks)
     problem, kept = _problem(rows, family, whole, gr.L2() if penalty is None else penalty), rows.folds(folds)
     chosen = {"scoring": SCORES.get(family.name, "loss"), "by": by, "rule": rule, "seed": seed}
@@ -165,20 +165,17 @@ def fit(  # noqa: PLR0913
     return Fit(problem, found, rows, family.name, family.why, *others)
 
 
-def readied(
-    table: Any, graph: Any, named: Columns, missing: str, ids: str, repeated: str, edge_weight: Hashable | None
-) -> tuple[UsedRows, gr.Graph, list[str]]:
-    """The rows that a fit uses, the graph with all their nodes, and what is said of it; see `fit`."""
-    for name, value in {"missing": missing, "ids": ids, "repeated": repeated}.items():
-        checks.one_of(*WORDS[name])(value, name)
-    ids = "text" if ids == "exact" and any(isinstance(each, (str, Path)) for each in (table, graph)) else ids
-    rows = read(table, named, missing, ids)
-    return rows, *_joined(rows, *graph_of(graph, ids, repeated, edge_weight))
+def readied(table: Any, graph: Any, asked: Asked) -> tuple[UsedRows, gr.Graph, list[str]]:
+    """The rows that a fit uses, the graph with all their nodes, and what is said of it."""
+    if asked.ids == "exact" and any(isinstance(each, (str, Path)) for each in (table, graph)):
+        asked = replace(asked, ids="text")
+    rows = read(table, asked)
+    return rows, *_joined(rows, *graph_of(graph, asked.ids, asked.repeated, asked.edge_weight))
 
 
-def check_rows(rows: Any, unseen: str, *given: Any) -> None:
-    """Refuse, before anything is fitted, rows that `Fit.predict` may refuse; ``given`` is what `readied` takes."""
-    used, whole, _ = readied(*given)
+def check_rows(rows: Any, unseen: str, table: Any, graph: Any, asked: Asked) -> None:
+    """Refuse, before anything is fitted, rows that `Fit.predict` may refuse."""
+    used, whole, _ = readied(table, graph, asked)
     checked_rows(used, rows, None if unseen == "pooled" else whole.index, unreached(used, whole))
 
 

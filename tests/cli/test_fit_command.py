@@ -13,7 +13,7 @@ from cli_cases import run
 import graphreg as gr
 from graphreg.base.clock import OutOfTimeError, left
 from graphreg.certificate.edges import clusters
-from graphreg.cli.fitting import typed
+from graphreg.cli.program import typed
 from graphreg.fitting import recipe
 from graphreg.tuning.warm import Warm
 
