@@ -68,8 +68,8 @@ def fit(
     names = None if features is None else [name.strip() for name in features.split(",")]
     with within(asked["seconds"]), said_as_options():
         if rows is not None:
-            given = {each.name: asked.get(each.name) for each in fields(Asked)}
-            check_rows(rows, unseen, table, edges, Asked(**{**given, "features": names}))
+            given: dict[str, Any] = {each.name: asked.get(each.name) for each in fields(Asked)} | {"features": names}
+            check_rows(rows, unseen, table, edges, Asked(**given))
         found = gr.fit(table, edges, features=names, gap=gap or 1e-6, progress=to.progress, **asked)
         found = replace(found, prove=prove)
         clusters = found.clusters_shown  # with its proofs, while the time runs
