@@ -27,7 +27,7 @@ from .errors import (
 )
 from .form import Form, build, notation
 from .inputs import Labels
-from .judging import Compiled, Judgement, given_arrays, given_flows, given_point, given_start, judge, with_given_flows
+from .judging import Compiled, Given, Judgement, given_arrays, given_flows, given_point, given_start, judge
 from .methods import METHOD, AbstractMethod, listed
 from .oracles import Oracles
 from .running import KEPT, AbstractEngine, Budget, Checkpoint, Record, Solution, observer_of, solve
@@ -334,10 +334,10 @@ class Problem(checks.ChecksNames, ShownFormula):
         point, none = given_point(w, "w", form), form.nothing()
         own = None if flows is None else given_flows(flows, form)
         given = None if prices is None else given_arrays(prices, "prices", none.prices)
-        prices = point.prices if given is None else given
+        taken = point.flows if own is None else own, point.prices if given is None else given
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            judged = judge(form, point.w, point.flows if own is None else own, prices, gap, allowing(memory, seconds))
-            return judged if own is None else with_given_flows(judged, form, own, given)
+            as_given = None if own is None else (own, given)
+            return judge(form, Given(point.w, *taken), as_given, gap, allowing(memory, seconds))
 
     def hash(self) -> str:
         """The hash by which proofs name this problem: of its numbers, labels, columns and terms.

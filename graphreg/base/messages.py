@@ -19,6 +19,7 @@ CONTEXTS = str(contextlib.__file__)  # stands between a ``with`` and the generat
 HERE = str(Path(__file__).parents[1])
 MANY = 10_000  # names among which one that was meant is looked for
 SHOWN = 12  # names that a message lists
+NAMED = 10  # names that a sentence names
 LONGEST = 300  # characters of a value
 PRODUCT = "is a product of unknowns, which is not convex; give one as a number, or write gr.Quadratic(Q)(rows)"
 
@@ -62,6 +63,12 @@ def either(words: Iterable[str]) -> str:
 def count(how_many: int, thing: str, things: str = "") -> str:
     """'1 node', '2 nodes'."""
     return f"{how_many} {thing if how_many == 1 else things or thing + 's'}"
+
+
+def few(names: Iterable[object], most: int = NAMED) -> str:
+    """The first of some names, and how many more there are."""
+    every = list(map(str, names))
+    return ", ".join(every[:most]) + f" and {len(every) - most:,} more" * (len(every) > most)
 
 
 def shown(value: object) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
+from ..base.clock import within
 from ..base.escaping import printed
 from . import exits
 from .example import MODEL
@@ -25,6 +27,7 @@ from .program import (
     json_option,
     main,
     method_option,
+    prove_option,
     quiet_option,
     with_model,
 )
@@ -42,6 +45,7 @@ class _WithExample(click.Command):
 @with_model
 @method_option
 @gap_option
+@prove_option
 @click.option("--rounds", type=click.IntRange(min=1), help="At most so many rounds of an iterative method.")
 @click.option("--seconds", type=SECONDS, help="At most so many seconds of an iterative method.")
 @click.option("--memory", type=BYTES, help="At most so many bytes beside the problem itself: 4e9 for 4 GB.")
@@ -54,7 +58,7 @@ class _WithExample(click.Command):
 )
 @quiet_option
 @json_option
-def solve(read: Any, out: Path | None, proof: Path | None, force: bool, pictures: bool, **asked: Any) -> int:
+def solve(read: Any, out: Path | None, proof: Path | None, force: bool, **asked: Any) -> int:
     """Solve the problem in a model file and certify the answer.
 
     Prints the problem, the answer with its certificate, the first coefficients and the clusters. The options come
@@ -63,21 +67,25 @@ def solve(read: Any, out: Path | None, proof: Path | None, force: bool, pictures
     """
     from . import folder, results
 
-    quiet, as_json, chosen = asked.pop("quiet"), asked.pop("as_json"), chosen_method(asked.pop("method"), read)
-    said = not (quiet or as_json)
-    say = exits.say if said else _say_nothing
+    quiet, as_json, pictures, prove = (asked.pop(name) for name in ("quiet", "as_json", "pictures", "prove"))
+    chosen, said = chosen_method(asked.pop("method"), read), not (quiet or as_json)
+    say: Callable[[object], None] = exits.say if said else lambda text: None
     place = folder.Folder.prepare(out, force) if out is not None else None
     folder.check_new(proof, force, "--proof")
     say(f"{read}\n\n{read.problem}\n")
     given = {key: value for key, value in asked.items() if value is not None}
-    solution = read.solve(chosen, progress=False if quiet else None, on_failure="return", **given)
+    with within(given.get("seconds", read.options.get("seconds"))):
+        solution = read.solve(chosen, progress=False if quiet else None, on_failure="return", **given)
+        clusters = results.clusters_of(solution, prove)
     if said:
-        say(results.answer(solution))
+        say(results.answer(solution, clusters))
+    if prove and (rows := solution.form.unlike_edges):
+        exits.say(f"--prove: rows of {rows[0].name} make no clusters, and nothing was looked for", err=True)
     files: list[str] = []
     undrawn: dict[str, str] = {}
     try:
         if place is not None:
-            files, undrawn = place.write(read, solution, pictures)
+            files, undrawn = place.write(read, solution, clusters, pictures)
             say(f"\nwritten to {place.path}: {', '.join(files)}")
             if pictures and not quiet and folder.find_spec("matplotlib") is None:
                 exits.say(folder.NO_PICTURES, err=True)
@@ -85,13 +93,9 @@ def solve(read: Any, out: Path | None, proof: Path | None, force: bool, pictures
             say(f"\n{solution.prove(proof, force=force)}")
     finally:  # the answer is told, whatever became of the files
         if as_json:
-            exits.say_json(results.document(read, solution, files))
+            exits.say_json(results.document(read, solution, clusters, files))
         exits.say_undrawn(undrawn)
     return exits.of_status(solution.status, undrawn)
-
-
-def _say_nothing(text: object) -> None:
-    """A stand-in for `exits.say` where nothing is to be printed."""
 
 
 @main.command(short_help="Every method that applies, side by side.")

@@ -111,7 +111,7 @@ def example(folder: Path | None) -> None:
 @force_option
 def demo(out: Path | None, force: bool) -> int:
     """A tour of the example: the model file, the problem and its dual, both routes, their certificate, clusters."""
-    from . import folder
+    from . import folder, results
 
     place = folder.Folder.prepare(out, force) if out is not None else None
 
@@ -119,7 +119,8 @@ def demo(out: Path | None, force: bool) -> int:
 
     def keep(model: Any, solution: Any) -> None:
         if place is not None:
-            files, failed = place.write(model, solution, pictures=True)
+            found = results.clusters_of(solution, prove=False)
+            files, failed = place.write(model, solution, found, pictures=True)
             undrawn.update(failed)
             exits.say(f"\nwritten to {place.path}: {', '.join(files)}")
 

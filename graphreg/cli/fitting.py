@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from ..base import escaping
+from ..base.clock import within
 from ..base.messages import did_you_mean, shown
 from ..errors import DataError, GraphregError
 from . import exits
 from .outputs import Outputs, with_outputs, with_predictions
-from .program import FILE, SECONDS, choice, gap_option, main
+from .program import FILE, SECONDS, choice, gap_option, main, prove_option, typed
 
 
 @main.command(short_help="From a table and its edges to an answer, without a model file.")
@@ -36,7 +36,7 @@ from .program import FILE, SECONDS, choice, gap_option, main
 @choice(
     "--rule", "paired", "min", "1se", help="The best unless the strongest is as good; the best; or the one-SE rule."
 )
-@click.option("--prove", is_flag=True, help="Look for proofs of what is fused and what is split.")
+@prove_option
 @gap_option
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the folds.")
 @click.option("--seconds", type=SECONDS, help="A budget of time for all of it.")
@@ -55,6 +55,7 @@ def fit(
     """
     import graphreg as gr
 
+    from ..fitting import Asked, check_rows
     from . import folder, results
 
     code, unseen, prove, predict = (asked.pop(name) for name in ("code", "unseen", "prove", "predict"))
@@ -65,10 +66,14 @@ def fit(
         raise DataError(f"--predict: there is no file {shown(str(rows))}")
     asked["folds"] = int(asked["folds"]) if asked["folds"].isdecimal() else asked["folds"]
     names = None if features is None else [name.strip() for name in features.split(",")]
-    with said_as_options():
+    with within(asked["seconds"]), said_as_options():
+        if rows is not None:
+            given: dict[str, Any] = {each.name: asked.get(each.name) for each in fields(Asked)} | {"features": names}
+            check_rows(rows, unseen, table, edges, Asked(**given))
         found = gr.fit(table, edges, features=names, gap=gap or 1e-6, progress=to.progress, **asked)
+        found = replace(found, prove=prove)
+        clusters = found.clusters_shown  # with its proofs, while the time runs
     with exits.finishing():
-        found, clusters = replace(found, prove=prove), found.solution.clusters(prove)
         document: dict[str, Any] = {
             "strength": found.strength,
             "loss": found.loss,
@@ -128,16 +133,6 @@ def _intervals(found: Any, file: Path, document: dict[str, Any]) -> list[Any]:
     folder.write_all(file.parent, {file.name: escaping.table(pd.DataFrame(rows))})
     document["intervals"] = rows
     return [table]
-
-
-def typed(said: str) -> str:
-    """Remedies as they are typed here: --missing drop for missing="drop", and what is done to a column in the file."""
-    said = re.sub(r'\b(missing|repeated|ids|loss|unseen)="(\w+)"', r"--\1 \2", said)
-    said = re.sub(r" \(pd\.to_datetime.*?\) or days .*?\.dt\.days,", " or days, in the file,", said)
-    said = re.sub(r", e\.g\. frame\[.*?\)\.astype\(float\)", " in the file", said)
-    said = re.sub(r"\bgap=([\d.e-]+)", r"--gap \1", said).replace("clusters(prove=True)", "--prove")
-    said = said.replace("smaller gap=", "smaller --gap").replace("edge_weight=", "--edge-weight")
-    return said.replace("features=[...]", "--features A,B,...")
 
 
 @contextmanager

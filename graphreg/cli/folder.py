@@ -18,6 +18,7 @@ import graphreg as gr
 from .. import plots
 from ..base import escaping
 from ..base.files import replacing
+from ..certificate import Clusters
 from ..errors import ModelFileError
 from ..model_file import ModelFile, text_of
 from . import results
@@ -26,6 +27,7 @@ RESULT = "result.json"
 TABLES = ("coefficients", "clusters", "edges", "rows", "flows", "latent", "standardised")
 NAMES = (RESULT, *(f"{name}.csv" for name in TABLES), "graph.png", "trace.png")
 DRAWABLE = 500  # nodes up to which a picture of the graph shows something
+Answer = tuple[ModelFile, gr.Solution, Clusters | None]
 NO_PICTURES = "no pictures: they need matplotlib, which is not installed: pip install graphreg[plot]"
 
 
@@ -51,28 +53,29 @@ class Folder:
             )
         return Folder(path, ours)
 
-    def write(self, model: ModelFile, solution: gr.Solution, pictures: bool) -> tuple[list[str], dict[str, str]]:
+    def write(
+        self, model: ModelFile, solution: gr.Solution, clusters: Clusters | None, pictures: bool
+    ) -> tuple[list[str], dict[str, str]]:
         """Write all files of an answer: their names, and why pictures are missing. The files of an earlier result that
         are not renewed go. Tables are there before a picture is begun."""
-        contents = {name: escaping.table(each) for name, each in results.tables(model, solution).items()}
+        tables = results.tables(model, solution, clusters)
+        contents, answer = {name: escaping.table(each) for name, each in tables.items()}, (model, solution, clusters)
         names = [RESULT, *contents]
-        self._put(model, solution, names, contents)
+        self._put(answer, names, contents)
         for name in self.ours - contents.keys() - {RESULT}:
             (self.path / name).unlink(missing_ok=True)
         if not (pictures and results.has_point(solution) and find_spec("matplotlib") is not None):
             return names, {}
         drawn, undrawn = draw_all(_pictures(solution))
         try:
-            self._put(model, solution, [*names, *drawn], drawn)
+            self._put(answer, [*names, *drawn], drawn)
         except ModelFileError as error:
             return names, undrawn | dict.fromkeys(drawn, str(error))
         return [*names, *drawn], undrawn
 
-    def _put(
-        self, model: ModelFile, solution: gr.Solution, names: Sequence[str], contents: Mapping[str, bytes]
-    ) -> None:
+    def _put(self, answer: Answer, names: Sequence[str], contents: Mapping[str, bytes]) -> None:
         """Write some files, and a result that lists these and those that are there already."""
-        result = to_json(results.document(model, solution, names)).encode()
+        result = to_json(results.document(*answer, names)).encode()
         write_all(self.path, {**contents, RESULT: result})
 
 
@@ -140,7 +143,8 @@ def draw_all(drawings: Mapping[str, Callable[[], bytes]]) -> tuple[dict[str, byt
 def _pictures(solution: gr.Solution) -> dict[str, Callable[[], bytes]]:
     """The graph, where it can be drawn, and the trace."""
     drawings: dict[str, Callable[[], bytes]] = {}
-    if solution.form.n <= DRAWABLE and results.has_clusters(solution):
+    form = solution.form
+    if form.n <= DRAWABLE and form.between and not form.unlike_edges:
         drawings["graph.png"] = partial(_draw, "plot_graph", solution, (9.0, 6.0))
     if solution.trace.certified():
         drawings["trace.png"] = partial(_draw, "plot_trace", solution, (8.0, 5.0))

@@ -63,9 +63,22 @@ method_option = click.option(
     "--method", metavar="METHOD", help="Instead of that in the model file: NAME or 'NAME(option=value, ...)'."
 )
 gap_option = click.option("--gap", type=click.FloatRange(min=0), help="The relative gap to be certified.")
+prove_option = click.option(
+    "--prove", is_flag=True, help="Look for proofs of what is fused and what is split, within --seconds."
+)
 quiet_option = click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 force_option = click.option("--force", is_flag=True, help="Overwrite files that are no earlier result.")
+
+
+def typed(said: str) -> str:
+    """Remedies as they are typed here: --missing drop for missing="drop", and what is done to a column in the file."""
+    said = re.sub(r'\b(missing|repeated|ids|loss|unseen)="(\w+)"', r"--\1 \2", said)
+    said = re.sub(r" \(pd\.to_datetime.*?\) or days .*?\.dt\.days,", " or days, in the file,", said)
+    said = re.sub(r", e\.g\. frame\[.*?\)\.astype\(float\)", " in the file", said)
+    said = re.sub(r"\bgap=([\d.e-]+)", r"--gap \1", said).replace("clusters(prove=True)", "--prove")
+    said = said.replace("smaller gap=", "smaller --gap").replace("edge_weight=", "--edge-weight")
+    return said.replace("features=[...]", "--features A,B,...")
 
 
 @click.group(cls=exits.Commands, epilog=EPILOG, context_settings=SETTINGS)

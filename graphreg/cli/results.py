@@ -19,6 +19,7 @@ from ..certificate import Clusters
 from ..comparing import distinct
 from ..model_file import ModelFile
 from ..terms import name_of
+from .program import typed
 
 PACKAGES = ("numpy", "scipy", "pandas", "cvxpy", "clarabel", "scs")
 WRITER = "graphreg"
@@ -30,20 +31,20 @@ def has_point(solution: gr.Solution) -> bool:
     return math.isfinite(solution.objective)
 
 
-def has_clusters(solution: gr.Solution) -> bool:
-    """True where there are edges between nodes, and no rows of another kind, which make no clusters."""
-    return bool(solution.form.between) and not solution.form.unlike_edges
+def clusters_of(solution: gr.Solution, prove: bool) -> Clusters | None:
+    """The clusters, with proofs where ``prove`` asks for them; None where rows make none, or there is no point."""
+    return solution.clusters(prove) if has_point(solution) and not solution.form.unlike_edges else None
 
 
 # ---- text ------------------------------------------------------------------------------------------------------------
-def answer(solution: gr.Solution) -> str:
-    """The solution with its certificate, the first coefficients, and the clusters."""
+def answer(solution: gr.Solution, found: Clusters | None) -> str:
+    """The solution with its certificate, the first coefficients, and the clusters, where there are any."""
     if not has_point(solution):
         why = "" if solution.status == "interrupted" else ": no point was found that satisfies all constraints"
         return f"{solution}\n\nno coefficients{why}"
     parts = [str(solution), _coefficients(solution.table())]
-    if has_clusters(solution):
-        parts.append(_clusters(solution))
+    if found is not None and solution.form.between:
+        parts.append(_clusters(found))
     return "\n\n".join(parts)
 
 
@@ -56,10 +57,9 @@ def _coefficients(table: pd.DataFrame) -> str:
     return f"coefficients ({rows}{columns})\n{shown}"
 
 
-def _clusters(solution: gr.Solution) -> str:
+def _clusters(found: Clusters) -> str:
     """The number of clusters, and the members of the largest."""
-    found = solution.clusters()
-    lines = [str(found)]
+    lines = [typed(str(found))]
     for members in found.members()[:MOST_CLUSTERS]:
         if len(members) == 1:
             break
@@ -69,16 +69,15 @@ def _clusters(solution: gr.Solution) -> str:
 
 
 # ---- tables ----------------------------------------------------------------------------------------------------------
-def tables(model: ModelFile, solution: gr.Solution) -> dict[str, pd.DataFrame]:
+def tables(model: ModelFile, solution: gr.Solution, clusters: Clusters | None) -> dict[str, pd.DataFrame]:
     """The tables of an answer by file name; none where no point was found."""
     if not has_point(solution):
         return {}
     found = {"coefficients.csv": _rows(solution, "node", _in_units(solution))}
-    if solution.form.unlike_edges:
+    if clusters is None:
         rows = solution.flows.table().dropna(subset=["row"])
         found["rows.csv"] = rows.assign(row=rows["row"].map(_name)).dropna(axis=1, how="all")
     else:
-        clusters = solution.clusters()
         frame = pd.DataFrame({"node": clusters.labels.keys(), "cluster": clusters.labels.values()})
         found |= {"clusters.csv": frame, "edges.csv": clusters.edges}
     found["flows.csv"] = _flows(solution)
@@ -132,7 +131,9 @@ def _flows(solution: gr.Solution) -> pd.DataFrame:
 
 
 # ---- the document ----------------------------------------------------------------------------------------------------
-def document(model: ModelFile, solution: gr.Solution, files: Sequence[str] = ()) -> dict[str, Any]:
+def document(
+    model: ModelFile, solution: gr.Solution, found: Clusters | None, files: Sequence[str] = ()
+) -> dict[str, Any]:
     """Everything that is known of an answer, but for the flows, as plain JSON."""
     content = {
         "written_by": WRITER,
@@ -148,6 +149,7 @@ def document(model: ModelFile, solution: gr.Solution, files: Sequence[str] = ())
             "free_nodes": list(map(_name, solution.free)),
         },
         **(_point(solution) if has_point(solution) else {}),
+        **({} if found is None else {"clusters": clusters(found)}),
         "standardised": [{"data": data, **vars(standard)} for data, standard in _standardised(model)],
         "ledger": _named(solution.ledger, "rounds", "messages", "bytes"),
         "trace": [vars(record) for record in solution.trace.records],
@@ -184,13 +186,10 @@ def clusters(found: Clusters) -> dict[str, Any]:
 
 def _point(solution: gr.Solution) -> dict[str, Any]:
     """The entries that are read off the coefficients."""
-    found = {
+    return {
         "coefficients": _by_label(solution, _in_units(solution)),
         "latent": _by_label(solution, solution.latent),
     }
-    if solution.form.unlike_edges:
-        return found
-    return found | {"clusters": clusters(solution.clusters())}
 
 
 def plain(value: Any) -> Any:

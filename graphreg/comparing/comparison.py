@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from ..base.shortcuts import shortcut
 from ..certificate import Certificate, common, feasible, relative
 from ..errors import GraphregError, MethodError, SolverError
 from ..form import Form
+from ..inputs import as_narwhals
 from ..judging import Judgement, given_point
 from ..methods import AbstractIteration, AbstractMethod, Auto, Exact, ToleratesLostMessages, listed
 from ..problem import ARGUMENTS, Problem, problem_of
@@ -65,6 +66,8 @@ class Comparison(Shown):
         Methods that ran with all nodes there, as they could not be told of the ``availability=`` asked for.
     in_one_place : tuple of str
         Methods and algorithms that ran on whole arrays, as the ``engine=`` asked for cannot carry them out.
+    liars : tuple of labels
+        Nodes whose rows were left out of the score of a frame, as they lie.
 
     Examples
     --------
@@ -83,6 +86,7 @@ class Comparison(Shown):
     measure: str = ""
     always_there: tuple[str, ...] | None = None
     in_one_place: tuple[str, ...] = ()
+    liars: tuple[Hashable, ...] = ()
 
     @property
     def solutions(self) -> dict[str, Solution]:
@@ -229,6 +233,7 @@ class Comparison(Shown):
             "could not be told who is away, and ran with all nodes there: {}; engine=gr.Actors(faults=gr.Faults("
             "crash=..., down=1)) in place of availability= has the same nodes away for all": self.always_there,
             "not carried out by the engine, and ran in one place: {}": self.in_one_place,
+            "scored without the rows at nodes that lie: {}": self.liars,
         }
         lines += [said.format(", ".join(map(visible, names))) for said, names in remarks.items() if names]
         return [*lines, f"reference: {self.reference}"]
@@ -298,8 +303,8 @@ def compare(  # noqa: PLR0913
         Rows held out, with the columns that the data had: after the rounds at which an `Observer` looks, every method
         is scored on them, all rows together, by accuracy (of classes), deviance (of counts), mse, or else its loss. A
         function takes the `Observation` of such a round, with its ``coef``, ``predict`` and ``score``, and returns a
-        number. What is scored is the iterate, of methods without rounds the answer. Nodes that lie are scored, too:
-        leave out their rows.
+        number. What is scored is the iterate, of methods without rounds the answer. Rows at nodes that lie
+        (``engine=gr.Malicious(...)``) are left out; a function leaves them out itself.
     availability : number, mapping, sampler or Availability, optional
         Who is there in a round, the same for every method that has the option ``availability`` and was not given one:
         as the draws follow from the seed, a node that is away in a round of one method is away in that round of all.
@@ -333,7 +338,8 @@ def compare(  # noqa: PLR0913
     chosen = _named([m for m in apply if not m.seldom_certified] if methods is None else methods)
     _check_some_apply(problem, chosen)
     drawn = secrets.randbits(32) if seed is None else checks.seed(seed, "seed")
-    measure, look = ("", None) if score is None else _measure_of(score, problem.form)
+    liars = () if engine is None or score is None or callable(score) else tuple(engine.liars)
+    measure, look = ("", None) if score is None else _measure_of(score, problem.form, liars)
     allowed = Allowed(gap, rounds, seconds, drawn, look, engine)
     chosen, always_there = (chosen, None) if availability is None else _with_availability(chosen, availability, engine)
     exact = next((name for name, method in chosen.items() if isinstance(method, Exact)), None)
@@ -343,7 +349,8 @@ def compare(  # noqa: PLR0913
     reference, bound = _reference(exact, found, allowed.reached)
     not_run = tuple(name for name in chosen if name not in found)
     elsewhere = tuple(name for name, each in chosen.items() if engine is not None and not _on_engines(each))
-    return Comparison(entries, reference, bound, drawn, not_run, sent, left_out, measure, always_there, elsewhere)
+    said = drawn, not_run, sent, left_out, measure, always_there, elsewhere, liars
+    return Comparison(entries, reference, bound, *said)
 
 
 def _runs(
@@ -409,7 +416,7 @@ def distinct(name: str, taken: Mapping[str, Any]) -> str:
 Look = Callable[[Observation], float]
 
 
-def _measure_of(score: Any, form: Form) -> tuple[str, Look]:
+def _measure_of(score: Any, form: Form, liars: Sequence[Hashable]) -> tuple[str, Look]:
     """The name of a score, and how it is found; tried at 0, so that what is wrong with it is said at once."""
     at = seen_at(form, np.zeros(form.shape))
     look: Any = score
@@ -418,10 +425,17 @@ def _measure_of(score: Any, form: Form) -> tuple[str, Look]:
     else:
         known = at.score(score, by="all")
         name = next(name for name in MEASURES if name in known)
-        look = partial(_of_rows, score, name)
+        look = partial(_of_rows, _without(score, form, liars) if liars else score, name)
     if not checks.is_number(value := look(at)):
         raise MethodError(f"the score {name} must be a number, got {shown(value)}")
     return name, look
+
+
+def _without(frame: Any, form: Form, liars: Sequence[Hashable]) -> Any:
+    """The rows of a frame at other nodes than these."""
+    rows, columns = as_narwhals(frame, "DataFrame"), form.samples[0].loss.data.columns
+    labels = rows.get_column(columns.node).to_list()  # pyright: ignore[reportOptionalMemberAccess]
+    return rows.filter([label not in liars for label in labels]).to_native()
 
 
 def _of_rows(frame: Any, name: str, at: Observation) -> float:

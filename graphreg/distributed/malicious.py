@@ -34,7 +34,8 @@ class Malicious(AbstractEngine):
     arrays, and takes the lie for what the liar has: what that node itself ends with means nothing.
 
     A certificate knows nothing of who lies: it is of the whole problem, the data of the liars included, and true. What
-    the honest nodes reached is seen by an observer, ``observe=``, node by node.
+    the honest nodes reached is seen by an observer, ``observe=``, node by node; ``gr.compare(..., score=rows)`` scores
+    them alone.
 
     Parameters
     ----------
@@ -62,16 +63,16 @@ class Malicious(AbstractEngine):
         check_fields(self, MethodError)
         sequence(self.nodes, "Malicious(nodes=...)", "a list of labels", MethodError)
 
+    @property
+    def liars(self) -> Sequence[Hashable]:
+        return self.nodes
+
     def remedy(self, form: Form) -> str:
         from ..methods import LocalSGD
 
         robust = "robust= of gr.LocalSGD keeps lies within what honest nodes send, and " * (not LocalSGD().lacks(form))
         said = f"malicious nodes lie ({len(self.nodes)}), and more rounds need not lead closer; {robust}"
-        return (
-            f"{said}observe=, or a score without the rows of liars, shows what honest nodes reached"
-            if self.nodes
-            else ""
-        )
+        return f"{said}observe=, or score= of gr.compare, shows what honest nodes reached" if self.nodes else ""
 
     @contextmanager
     def hosting(self, method: AbstractIteration, form: Form, arcs: Arcs, seed: int) -> Generator[AbstractIteration]:

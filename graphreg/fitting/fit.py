@@ -18,9 +18,9 @@ from .. import checks
 from ..base import tables
 from ..base.display import Html, Shown, facts, inside, title
 from ..base.escaping import visible
-from ..certificate import relative_in_words
+from ..certificate import Clusters, relative_in_words
 from ..errors import DataError, GraphregError
-from .reading import UsedRows, checked_rows
+from .reading import UsedRows, checked_rows, unreached
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,6 +107,11 @@ class Fit(Shown):
             raise DataError("there is no answer: no strength was certified in every fold; see print(fit.validation)")
         return solution
 
+    @cached_property
+    def clusters_shown(self) -> Clusters:
+        """The clusters that are printed: with proofs, where ``prove`` asks for them."""
+        return self.solution.clusters(self.prove)
+
     @property
     def strength(self) -> float:
         """The strength that was chosen; inf where one model for all predicts best."""
@@ -137,9 +142,7 @@ class Fit(Shown):
     @cached_property
     def unreached(self) -> set[Hashable]:
         """The nodes that no edges join to one with rows, so that nothing is fitted there."""
-        part = dict(zip(self.graph.labels, self.graph.components().tolist(), strict=True))
-        reached = {part[label] for label in self.rows.frame[self.rows.node]}
-        return set() if self.takes_all else {label for label, k in part.items() if k not in reached}
+        return set() if self.takes_all else unreached(self.rows, self.graph)
 
     # ---- what goes on from here ----------------------------------------------------------------------------------
     def predict(self, table: Any, kind: str = "response", *, unseen: str = "error") -> pd.Series | pd.DataFrame:
@@ -168,9 +171,8 @@ class Fit(Shown):
         import pandas as pd
 
         checks.one_of("error", "pooled")(unseen, "unseen")
-        frame: Any = self.rows.rows_like(table)
         known = None if unseen == "pooled" else self.graph.index
-        frame = checked_rows(self.rows, frame, known, self.unreached, isinstance(table, (str, Path)))
+        frame: Any = checked_rows(self.rows, table, known, self.unreached)
         fitted = self.graph.index.keys() - self.unreached
         new = np.array([label not in fitted for label in frame[self.rows.node].tolist()], dtype=bool)
         found: Any = self.solution.predict(frame[~new], kind)
@@ -261,7 +263,7 @@ class Fit(Shown):
             left.axhline(self.pooled.mean[0], color="tab:purple", label="taken: one model for all")
             found = replace(found, rule="min")
         found.plot(left)
-        gr.plots.plot_graph(self.solution, ax=right, prove=self.prove)
+        gr.plots.plot_graph(self.solution, ax=right, prove=self.prove and not self.clusters_shown.ended)
         return drawn
 
     def code(self) -> str:
@@ -338,7 +340,7 @@ class Fit(Shown):
             "loss": [f"{self.loss}, {self.why}"],
             "strength": [self._choice()],
             "held out": [scores.attrs["title"].replace("scores", self.validation.scorer.name), *held],
-            "clusters": [str(self.solution.clusters(self.prove))],
+            "clusters": [str(self.clusters_shown)],
             "certified": [gap if certified else f"NO: {self.solution.status}. {self.solution.message}"],
         }
 

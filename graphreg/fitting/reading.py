@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import checks
 from ..base.display import Brief
-from ..base.messages import did_you_mean, near, shown
+from ..base.messages import did_you_mean, few, near, shown
 from ..errors import DataError, GraphError, ModelError
 from ..inputs import Graph, as_narwhals, is_frame, is_missing, names_of, plain_label
 
@@ -21,10 +21,9 @@ if TYPE_CHECKING:
 
     from ..terms import Array
 
-RULES, IDS, REPEATED = ("error", "drop", "mean"), ("exact", "text", "strip"), ("error", "sum")
+WORDS = {"missing": ("error", "drop", "mean"), "ids": ("exact", "text", "strip"), "repeated": ("error", "sum")}
 LEVELS = 30  # of a column of text: with more it is rather a name of each row
 MOST = 12  # complaints that are listed; the others are counted
-NAMED = 10  # labels that a sentence names
 DATE = r"\d{4}-\d\d-\d\d.*|\d\d?[./]\d\d?[./]\d{4}.*"  # as 2024-01-31 or 31.01.2024
 SIGNS = "$€£¥%"  # that stand with numbers and make them text
 UNFITTED = (
@@ -123,19 +122,28 @@ class UsedRows(Brief):
 
 
 @dataclass(frozen=True)
-class Columns:
-    """The columns that a user names; all others are features where none are named."""
+class Asked:
+    """What is asked of a table and its edges: the columns, where all others are features if none are named, and the
+    rules by which both are read; see `fit`."""
 
     node: Hashable
     target: Hashable
     features: Sequence[Hashable] | None
     weights: Hashable | None
-    folds: Any = None  # a column where it is text, and then no feature unless it is named as one
+    folds: Any  # a column where it is text, and then no feature unless it is named as one
+    missing: str
+    ids: str
+    repeated: str
+    edge_weight: Hashable | None
+
+    def __post_init__(self) -> None:
+        for name, known in WORDS.items():
+            checks.one_of(*known)(getattr(self, name), name)
 
 
-def read(table: Any, named: Columns, missing: str, ids: str) -> UsedRows:
+def read(table: Any, named: Asked) -> UsedRows:
     """The usable rows of a file or a frame; `DataError` with all complaints at once where there are any."""
-    node, target, weights = named.node, named.target, named.weights
+    node, target, weights, ids = named.node, named.target, named.weights, named.ids
     frame, name, first = opened(table, node, ids)
     asked, chosen = _chosen(frame, name, named)
     complaints, remarks, numbers, categories = list[str](), list[str](), list[Hashable](), list[Hashable]()
@@ -158,7 +166,7 @@ def read(table: Any, named: Columns, missing: str, ids: str) -> UsedRows:
     used = UsedRows(
         frame, node, target, weights, tuple(numbers), tuple(categories), {}, ids, tuple(remarks), (), len(frame), label
     )
-    used = _without_gaps(replace(used, frame=frame[[*asked, *numbers, *categories]]), missing, first, complaints)
+    used = _without_gaps(replace(used, frame=frame[[*asked, *numbers, *categories]]), named.missing, first, complaints)
     if complaints:
         more = [f"... and {len(complaints) - MOST} more"] if len(complaints) > MOST else []
         raise DataError("\n  ".join([f"{name} cannot be used as it is:", *complaints[:MOST], *more]))
@@ -167,7 +175,7 @@ def read(table: Any, named: Columns, missing: str, ids: str) -> UsedRows:
     return used if used.frame[target].dtype.kind in "biuf" else coded(used)
 
 
-def _chosen(frame: Any, name: str, named: Columns) -> tuple[list[Hashable], list[Hashable]]:
+def _chosen(frame: Any, name: str, named: Asked) -> tuple[list[Hashable], list[Hashable]]:
     """The columns of nodes, targets and weights, and those of the features."""
     asked = [named.node, named.target, *([] if named.weights is None else [named.weights])]
     apart = [named.folds] if isinstance(named.folds, str) else []
@@ -181,14 +189,22 @@ def _chosen(frame: Any, name: str, named: Columns) -> tuple[list[Hashable], list
     return asked, chosen
 
 
+def unreached(table: UsedRows, graph: Graph) -> set[Hashable]:
+    """The nodes of a graph that no edges join to one with rows."""
+    part = dict(zip(graph.labels, graph.components().tolist(), strict=True))
+    reached = {part[label] for label in table.frame[table.node]}
+    return {label for label, k in part.items() if k not in reached}
+
+
 def checked_rows(
-    table: UsedRows, rows: Any, known: Collection[Hashable] | None, lost: Collection[Hashable], of_file: bool
+    table: UsedRows, given: Any, known: Collection[Hashable] | None, lost: Collection[Hashable]
 ) -> pd.DataFrame:
-    """Rows that are to be predicted, text of numbers as numbers; or a `DataError` with all that is wrong with them,
-    each named by its line in a file, or by its label. ``known`` are the nodes, None where rows may be
+    """Rows of a frame or a file that are to be predicted, text of numbers as numbers; or a `DataError` with all that is
+    wrong with them, each named by its line in a file, or by its label. ``known`` are the nodes, None where rows may be
     at any, and at ``lost`` ones nothing was fitted."""
     import pandas as pd
 
+    rows, of_file = table.rows_like(given), isinstance(given, (str, Path))
     complaints, unfitted = list[str](), False
     for c in (table.node, *table.numbers, *table.categories):
         if c not in rows.columns:
@@ -202,7 +218,7 @@ def checked_rows(
                 wrong["is joined to no node with rows"] = [x in lost for x in cells]
         elif c in table.categories:
             levels = set(table.frame[c].tolist())
-            wrong[f"is none of the categories {listed(sorted(map(repr, levels)))}"] = [x not in levels for x in cells]
+            wrong[f"is none of the categories {few(sorted(map(repr, levels)))}"] = [x not in levels for x in cells]
         else:
             values: Any = pd.to_numeric(rows[c], errors="coerce")
             wrong["is no number"] = values.isna().to_numpy()
@@ -212,9 +228,9 @@ def checked_rows(
             places = np.flatnonzero(mask if what == "is missing" else np.asarray(mask, dtype=bool) & ~gaps)
             if places.size:
                 labels = [repr(plain_label(label)) for label in rows.index[places]]
-                where = _lines(places, 2) if of_file else f"row{'s' * (len(labels) > 1)} {listed(labels, 4)}"
+                where = _lines(places, 2) if of_file else f"row{'s' * (len(labels) > 1)} {few(labels, 4)}"
                 there = list(dict.fromkeys(cells[k] for k in places))
-                said = "" if what in ("is missing", "is infinite") else f": {listed(list(map(repr, there)), 4)}"
+                said = "" if what in ("is missing", "is infinite") else f": {few(map(repr, there), 4)}"
                 hint = did_you_mean(there[0], known or ()) if what == "is no node" else ""
                 complaints.append(f"{c!r} {what} in {where}{said}{hint}")
                 unfitted = unfitted or (c == table.node and what != "is missing")
@@ -252,7 +268,7 @@ def _without_gaps(table: UsedRows, rule: str, first: int, complaints: list[str])
             out = "" if c in (*table.numbers, *table.categories) else ": both leave these rows out"
             complaints.append(f'{c!r} is missing in {lines}; use missing="drop" or missing="mean"{out}')
     elif empty.any():
-        without = listed([repr(c) for c in gaps.columns[gaps.any()]])
+        without = few([repr(c) for c in gaps.columns[gaps.any()]])
         remarks.append(f"left out: {int(empty.sum()):,} of {len(frame):,} rows, for missing cells of {without}")
         frame = frame[~empty]
     return replace(table, frame=frame, fill=fill, remarks=tuple(remarks))
@@ -338,14 +354,14 @@ def _alike(column: Any) -> list[str]:
     """What is to be said of texts that are meant to be the same."""
     texts = sorted({str(x) for x in column.dropna()}, key=lambda x: (x.strip().casefold(), x))
     pairs = [f"{a!r} and {b!r}" for a, b in pairwise(texts) if a.strip().casefold() == b.strip().casefold()]
-    said = f"{column.name!r} has categories that differ by spaces or by case only: {listed(pairs, 3)}; write them alike"
+    said = f"{column.name!r} has categories that differ by spaces or by case only: {few(pairs, 3)}; write them alike"
     return [said] * bool(pairs)
 
 
 def stray(column: Any) -> str:
     """The cells that keep a column of text from being numbers, where most are; empty where they are not."""
     wrong = _as_numbers(column)[1]
-    cells = listed([repr(cell) for cell in column.iloc[wrong].unique()], 4)
+    cells = few([repr(cell) for cell in column.iloc[wrong].unique()], 4)
     said = f"numbers but for {cells}: correct these, or leave their rows out"
     return said * (len(wrong) < NUMERIC * len(column))
 
@@ -381,13 +397,7 @@ def _lines(rows: Iterable[int], first: int) -> str:
     """Where rows are: lines of a file, whose first one has the names, or rows counted from 0."""
     places = [int(row) + first for row in rows]
     what = "line" if first else "row"
-    return f"{what}{'s' * (len(places) > 1)} {listed(places, 4)}"
-
-
-def listed(things: Sequence[object], most: int = NAMED) -> str:
-    """The first of them, and how many more there are."""
-    more = f" and {len(things) - most:,} more" if len(things) > most else ""
-    return ", ".join(map(str, things[:most])) + more
+    return f"{what}{'s' * (len(places) > 1)} {few(places, 4)}"
 
 
 def as_text(labels: Iterable[Any], strip: bool) -> list[Any]:
@@ -426,6 +436,8 @@ def _of_file(path: Path, repeated: str, weight: Hashable | None) -> tuple[Graph,
             f"{path.name} has the columns {said}; a file of edges has the labels of their ends in the first two, and "
             'perhaps their weights in one called "weight", or named by edge_weight='
         )
+    if not len(frame):
+        raise DataError(f"{path.name} has no rows below its header: there is no edge; give each edge a row")
     values: Any = pd.Series(1.0, frame.index) if weight is None else pd.to_numeric(frame[weight], errors="coerce")
     bad = frame[ends].isna().any(axis=1) | values.isna()
     if (lines := np.flatnonzero(bad.to_numpy())).size:

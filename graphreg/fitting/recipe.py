@@ -6,7 +6,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,12 @@ import graphreg as gr
 from .. import checks
 from ..base.clock import AGAIN, cut_short
 from ..base.gate import allowing
-from ..base.messages import did_you_mean, near
+from ..base.messages import did_you_mean, few, near
 from ..catalogue import named
 from ..errors import DataError, GraphError, TermError
 from ..inputs import plain_label
 from .fit import Fit
-from .reading import IDS, REPEATED, RULES, Columns, UsedRows, coded, graph_of, listed, read, signed, stray
+from .reading import Asked, UsedRows, checked_rows, coded, graph_of, read, signed, stray, unreached
 
 STRENGTHS = 20  # of the grid, down over three decades
 ALONE = 1e-6  # times the strength at which all nodes agree: each node is alone, but for those without rows
@@ -151,11 +151,8 @@ def fit(  # noqa: PLR0913
     >>> found.solution.status
     'certified'
     """
-    for value, name, known in ((missing, "missing", RULES), (ids, "ids", IDS), (repeated, "repeated", REPEATED)):
-        checks.one_of(*known)(value, name)
-    ids = "text" if ids == "exact" and any(isinstance(each, (str, Path)) for each in (table, graph)) else ids
-    rows = read(table, Columns(node, target, features, weights, folds), missing, ids)
-    whole, remarks = _joined(rows, *graph_of(graph, ids, repeated, edge_weight))
+    asked = Asked(node, target, features, weights, folds, missing, ids, repeated, edge_weight)
+    rows, whole, remarks = readied(table, graph, asked)
     rows, family = _finite(*_family(rows, loss), whole, remarks)
     problem, kept = _problem(rows, family, whole, gr.L2() if penalty is None else penalty), rows.folds(folds)
     chosen = {"scoring": SCORES.get(family.name, "loss"), "by": by, "rule": rule, "seed": seed}
@@ -166,6 +163,20 @@ def fit(  # noqa: PLR0913
     found.assign()
     others = (*rows.remarks, *remarks), whole, pooled, _written(folds, chosen), strengths is None
     return Fit(problem, found, rows, family.name, family.why, *others)
+
+
+def readied(table: Any, graph: Any, asked: Asked) -> tuple[UsedRows, gr.Graph, list[str]]:
+    """The rows that a fit uses, the graph with all their nodes, and what is said of it."""
+    if asked.ids == "exact" and any(isinstance(each, (str, Path)) for each in (table, graph)):
+        asked = replace(asked, ids="text")
+    rows = read(table, asked)
+    return rows, *_joined(rows, *graph_of(graph, asked.ids, asked.repeated, asked.edge_weight))
+
+
+def check_rows(rows: Any, unseen: str, table: Any, graph: Any, asked: Asked) -> None:
+    """Refuse, before anything is fitted, rows that `Fit.predict` may refuse."""
+    used, whole, _ = readied(table, graph, asked)
+    checked_rows(used, rows, None if unseen == "pooled" else whole.index, unreached(used, whole))
 
 
 def _finished(problem: gr.Problem, strengths: Sequence[float], folds: Any, how: dict[str, Any]) -> Any:
@@ -247,13 +258,13 @@ def _joined(rows: UsedRows, graph: gr.Graph, said: Sequence[str]) -> tuple[gr.Gr
     known = [label for label in graph.labels if label in seen]
     if lacking:
         s = "s" * (len(lacking) > 1)
-        few = listed([repr(label) for label in lacking])
-        remarks.append(f"{len(lacking):,} node{s} of the table not in the graph, fitted alone: {few}")
+        which = few([repr(label) for label in lacking])
+        remarks.append(f"{len(lacking):,} node{s} of the table not in the graph, fitted alone: {which}")
         remarks += [f"no node {label!r} in the graph{hint}" for label, hint in doubts(lacking, (), known)]
         graph = gr.Graph((*graph.labels, *lacking), graph.tail, graph.head, graph.weight)
     if empty:
         none = f"{len(empty):,} of {len(graph.labels):,} nodes have no rows, and follow their neighbours"
-        remarks.append(f"{none}: {listed([repr(label) for label in empty])}")
+        remarks.append(f"{none}: {few([repr(label) for label in empty])}")
         remarks += [f"no rows at {label!r}{hint}" for label, hint in doubts(empty, lacking, seen)]
     return graph, remarks
 
@@ -272,7 +283,7 @@ def _finite(rows: UsedRows, family: Family, graph: gr.Graph, remarks: Sequence[s
             nodes = list(dict.fromkeys(map(repr, rows.frame.loc[y.index, rows.node])))
             hints = "".join(f"; {said}" for said in remarks if any(f" {node} in the graph;" in said for node in nodes))
             raise DataError(
-                f"no edge joins {listed(nodes, 4)} to other nodes with rows, and in all rows there ({len(y):,}) "
+                f"no edge joins {few(nodes, 4)} to other nodes with rows, and in all rows there ({len(y):,}) "
                 f"{rows.target!r} is {rows.classes[int(value)] if rows.classes else value!r}: the best intercept is "
                 f"infinite there; correct the label, give an edge, or leave these rows out{hints}"
             )
@@ -302,7 +313,7 @@ def refuse_look_alikes(rows: Iterable[Hashable], nodes: Collection[Hashable], sp
     if found:
         raise GraphError(
             "labels differ by spaces at their ends, by upper and lower case, or by zeros in front, only: "
-            f"{listed(found)}; {', and '.join(sorted(remedies))}"
+            f"{few(found)}; {', and '.join(sorted(remedies))}"
         )
 
 

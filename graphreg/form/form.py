@@ -16,6 +16,7 @@ import numpy as np
 
 from ..base.display import Suggesting
 from ..base.escaping import visible
+from ..base.messages import few
 from ..inputs import Labels, as_labels, components_of
 from ..terms import Array, EdgeBlock, SampleBlock, Space, Strength, alike, shared, strengths
 from ..terms.losses import AbstractSmoothLoss
@@ -106,6 +107,17 @@ class Form:
     def beside(self) -> tuple[SampleBlock, ...]:
         """The blocks of losses of other rows, which stand beside the losses of nodes."""
         return tuple([block for block in self.samples if block.map.noun == "row"])
+
+    @property
+    def beside_in_words(self) -> str:
+        """The first of the losses of other rows, and what it is, as a sentence begins."""
+        block, taken = self.beside[0], np.zeros(self.n, dtype=bool)
+        for own in self.at_nodes:
+            taken[own.node] = True
+        both = np.flatnonzero(taken & block.map.touched)
+        if len(both) and not len(block.map.links[0]):  # each row is of one node
+            return f"{block.loss.called()} is a second loss at {few([repr(self.labels[i]) for i in both], 3)}"
+        return f"{block.name} is a loss of rows, and not of the samples of nodes"
 
     @cached_property
     def unlike_edges(self) -> tuple[SampleBlock | EdgeBlock, ...]:

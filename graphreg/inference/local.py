@@ -317,7 +317,7 @@ def check_attained(form: Form, nodes: Array) -> None:
     infinity = at_infinity(form)
     if infinity is None or infinity.attained:
         return
-    running = np.flatnonzero(np.abs(infinity.direction).max(axis=1) > 0.5)
+    running = infinity.running
     running = running[np.isin(running, nodes)] if np.isin(running, nodes).any() else running
     raise DataError(
         f"the local fit of the node {form.labels[running[0]]!r}{more(running)} runs to infinity: its classes are "

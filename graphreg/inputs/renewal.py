@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..base.messages import shown
+from ..base.messages import few, shown
 from ..errors import DataError
 from .columns import Where, as_narwhals, check_targets, listing, raw, stacked, width
 from .data import NodeData, from_columns
@@ -100,7 +100,7 @@ def change(old: NodeData, new: NodeData) -> str:
         now, before = set(new.labels), set(old.labels)
         said = f"other rows: {_counted(new)}, where there were {_counted(old)}"
         more = [
-            f"; {what} {_labels(labels)}"
+            f"; {what} {few(map(repr, labels), 3)}"
             for what, labels in (
                 ("data now at", [label for label in new.labels if label not in before]),
                 ("none any more at", [label for label in old.labels if label not in now]),
@@ -124,8 +124,3 @@ def _same_rows(old: NodeData, new: NodeData) -> bool:
 
 def _counted(data: NodeData) -> str:
     return f"{data.n_samples:,} samples at {len(data.labels):,} nodes"
-
-
-def _labels(labels: Iterable[Hashable], most: int = 3) -> str:
-    names = list(map(repr, labels))
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

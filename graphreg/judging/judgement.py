@@ -35,7 +35,7 @@ from ..form import Form
 from ..methods import AbstractMethod, Exact, PrimalDual
 from ..running import Budget, Costs, Solution, contradicted, solve, tied_certificate
 from ..terms import Array
-from .given import Arrays, beyond_capacity
+from .given import Arrays, Given, beyond_capacity
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -50,6 +50,7 @@ UNKNOWN = (
     "what the flows given prove as they are is not known without prices=, an array for each loss, as {} need not be "
     "strictly convex; repaired, they go with the prices of the gradients at w: a large gap is not theirs alone"
 )
+Own = tuple[Arrays, Arrays | None]  # flows that were given, and prices, where they were
 Bounds = Iterator[tuple[str, Callable[[], Certificate]]]
 
 
@@ -165,18 +166,16 @@ class Judgement(Certificate):
         return "\n  ".join([super().__str__(), *self._remarks(), *tried])
 
 
-def judge(
-    form: Form, w: Array, flows: Arrays | None, prices: Arrays | None, gap: float, limits: AbstractContextManager[None]
-) -> Judgement:
-    """The certificate of w, by as many of the steps as it takes: what is given or follows from the gradients at w, what
-    balances them at the kinks near w, some rounds of the primal-dual method from w and the flows found so far, and the
-    exact route."""
+def judge(form: Form, point: Given, own: Own | None, gap: float, limits: AbstractContextManager[None]) -> Judgement:
+    """The certificate of a point w, by as many of the steps as it takes: what is given or follows from the gradients at
+    w, what balances them at the kinks near w, some rounds of the primal-dual method from w and the flows found so far,
+    and the exact route. Of the user's ``own`` flows it says what they prove as they are."""
     with limits, stages("certify") as at:
         refuse(Costs(form).arrays / 8.0, "certify", "about ")
-        own = feasible(form, w)
-        judged, name = _Judged(form, own, gap), "gradients"
+        w = feasible(form, point.w)
+        judged, name = _Judged(form, w, gap), "gradients"
         try:
-            for name, bound in judged.bounds(flows, prices):
+            for name, bound in judged.bounds(point, own):
                 at(name)
                 began = time.perf_counter()
                 if judged.found:  # what a solve knew it has said
@@ -189,22 +188,22 @@ def judge(
             if not judged.found:
                 raise
             judged.left_out = f"Interrupted at the {name}."
-    return judged.judgement(float(np.abs(own - w).max(initial=0.0)))
+    found = judged.judgement(float(np.abs(w - point.w).max(initial=0.0)))
+    return found if own is None else _with_own(found, form, own, judged.as_given)
 
 
-def with_given_flows(judged: Judgement, form: Form, flows: Arrays, prices: Arrays | None) -> Judgement:
-    """A judgement that says of flows what they prove as they are."""
-    beyond = beyond_capacity(form, flows)
-    if beyond:
+def _with_own(judged: Judgement, form: Form, own: Own, bound: float | None) -> Judgement:
+    """A judgement that says of flows what they prove as they are, which is this bound."""
+    flows, prices = own
+    if beyond := beyond_capacity(form, flows):
         return replace(judged, beyond=beyond, as_given=-np.inf)
-    own = Certifier(form).bound_as_given(flows, prices)
-    if own is None:
+    if bound is None:
         flat = [block.loss.called() for block in form.samples if np.min(block.loss.least_curvature()) <= 0.0]
         said = UNKNOWN.format(" and ".join(dict.fromkeys(flat)) or "a node or a term of your own")
         return replace(judged, note="; ".join(filter(None, (judged.note, said))))
     back = tuple(-u for u in flows)
     known = prices is None and not beyond_capacity(form, back)
-    return replace(judged, as_given=own, turned=Certifier(form).bound_as_given(back, None) if known else None)
+    return replace(judged, as_given=bound, turned=Certifier(form).bound_as_given(back, None) if known else None)
 
 
 class _Judged:
@@ -216,11 +215,12 @@ class _Judged:
         self.found: list[Certificate] = []
         self.steps: list[BoundStep] = []
         self.left_out = ""
+        self.as_given: float | None = None  # what flows prove that were given, as they are
 
-    def bounds(self, flows: Arrays | None, prices: Arrays | None) -> Bounds:
+    def bounds(self, point: Given, own: Own | None) -> Bounds:
         """The steps, each with what it can make use of."""
         self.certifier.spot_checks.begin()
-        yield "gradients" if flows is None else "given flows, repaired", lambda: self._given(flows, prices)
+        yield "gradients" if point.flows is None else "given flows, repaired", lambda: self._given(point, own)
         routing, before = RoutingProblem(self.form, self.w), None
         size = float(np.sqrt(np.mean(np.square(self.w))))
         for near in NEAR:
@@ -235,9 +235,11 @@ class _Judged:
         if not Exact().lacks(self.form):
             yield "exact route", lambda: self._solved(Exact(), None)
 
-    def _given(self, flows: Arrays | None, prices: Arrays | None) -> Certificate:
+    def _given(self, point: Given, own: Own | None) -> Certificate:
         with at_least():  # without it there is no lower bound at all
-            return self.certifier.certify(self.w, flows, prices, self.gap)
+            if own is not None and not beyond_capacity(self.form, own[0]):
+                self.as_given = self.certifier.bound_as_given(*own)  # a repair has other prices, and may prove less
+            return self.certifier.certify(self.w, point.flows, point.prices, self.gap)
 
     def _routed(self, routing: RoutingProblem, found: Kinks) -> Certificate:
         with alarm():

@@ -69,6 +69,8 @@ def _edges(keys: GraphKeys, place: Place, folders: Folders) -> tuple[list[Edge],
     frame, file = folders.read(str(keys.edges), at, [name for name in (keys.tail, keys.head) if name], leading=2)
     if len(frame.columns) < 2:
         at.refuse(f"{file} has one column; a table of edges has two columns of labels", DataError)
+    if not len(frame) and SITE not in file:  # a site may have no edge at all
+        at.refuse(f"{file} has no rows below its header: there is no edge; give each edge a row", DataError)
     first, second = map(str, frame.columns[:2])
     ends = {"tail": keys.tail or first, "head": keys.head or second}
     for key, name in ends.items():
@@ -85,7 +87,7 @@ def _weights(frame: pd.DataFrame, name: str | None, file: str, place: Place) -> 
     if name is None:
         return [1.0] * len(frame)
     check_columns(frame, [name], file, place)
-    if frame[name].dtype.kind not in "iuf":
+    if frame[name].dtype.kind not in "iuf" and len(frame):
         place.refuse(f"the column {name!r} of {file} is not numeric; weights are positive numbers", DataError)
     return frame[name].astype(float).tolist()
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.escaping import visible
-from ..base.messages import count, near
+from ..base.messages import count, few, near
 from ..errors import DataError
 from ..inputs import NodeData, Standardised
 from .schema import DataKeys, FileTable, Place, listed, text_of
@@ -168,12 +168,11 @@ def _features(
     names = [str(name) for name in frame.columns if name not in taken] if others else list(keys.features)
     text = [name for name in names if frame[name].dtype.kind not in "biuf"]
     if text:
-        shown = ", ".join(map(repr, text[:6])) + (f" and {len(text) - 6} more" if len(text) > 6 else "")
         remedy = "list them in exclude" if others else "leave them out, or code them as numbers"
         if text[0] in label_columns:
             remedy = "columns of clusters are read as text; for a feature, repeat the column under another name"
         which = "is" if len(text) == 1 else "are"
-        place.at("features").refuse(f"{shown} of {file} {which} not numeric; {remedy}", DataError)
+        place.at("features").refuse(f"{few(map(repr, text), 6)} of {file} {which} not numeric; {remedy}", DataError)
     if not names:
         place.at("features").refuse("no column is left; leave the key out for a model without features")
     return tuple(names)

@@ -9,7 +9,7 @@ certificates belong to the driver.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import MISSING, fields, is_dataclass, replace
 from functools import cache
@@ -106,8 +106,7 @@ class AbstractMethod(ABC):
             have = f"{' and '.join(names)} {'has' if len(names) == 1 else 'have'}"
             return (f"{have} rows that are no edges, and the method takes edges and nodes alone",)
         if form.beside and not self.rows:
-            names = " and ".join(dict.fromkeys(block.name for block in form.beside))
-            return (f"{names} stands beside the losses of nodes, and the method takes one loss at each node alone",)
+            return (f"{form.beside_in_words}, and the method takes one loss at each node and no others",)
         return self.missing(form)
 
     @abstractmethod
@@ -308,6 +307,11 @@ class AbstractEngine(ChecksNames, ABC):
         """What to do where a run does not end at the optimum of a form for a reason of the engine's, if it has one."""
         del form
         return ""
+
+    @property
+    def liars(self) -> Sequence[Hashable]:
+        """The nodes that send something else than their method says: what these end with is not scored."""
+        return ()
 
     @abstractmethod
     def hosting(

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..base.clock import cut_short
 from ..base.display import Html, Shown, details, inside
 from ..base.escaping import page
 from ..base.shortcuts import shortcut
@@ -191,13 +192,13 @@ class Solution(Shown):
     @cached_property
     def _proved_clusters(self) -> Clusters:
         certificate, found = self._answer, clusters(self._answer, prove=True)
-        if found.certain or found.interrupted:
+        if found.certain or found.ended:
             return found
         if self.status == "certified" and self.own is None:
-            try:
+            with cut_short() as ended:
                 certificate = shortcut("Solution.nearer")(self, found.decided_at)
-            except KeyboardInterrupt:
-                return replace(found, interrupted=True)
+            if ended:
+                return replace(found, ended=ended[0])
         return clusters(certificate, prove=True, splitter=split)
 
     def clusters(self, prove: bool = False) -> Clusters:
@@ -226,7 +227,7 @@ class Solution(Shown):
         3
         """
         found = self._proved_clusters if switch(prove, "prove") else self._clusters
-        if found.interrupted:
+        if found.ended:
             vars(self).pop("_proved_clusters")  # the next call looks for all
         return found
 

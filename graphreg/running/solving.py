@@ -244,7 +244,8 @@ class Task:
         if status == "interrupted":
             message = statuses.interrupted(rounds, certificate)
         elif found.status == "unattained" or infinity.attained is False:
-            status, message = "unattained", statuses.unattained(certificate, gap)
+            nodes = [self.form.labels[i] for i in infinity.running]
+            status, message = "unattained", statuses.unattained(certificate, gap, nodes)
         elif certificate.holds(gap):
             status, message = "certified", statuses.certified(gap, infinity.attained)
         elif status in ("certified", "no_certificate"):  # of the rest; the gap of the whole is another

@@ -12,9 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..base.clock import stages
+from ..base.clock import left, stages
 from ..certificate import Certificate, Certifier, upper_gap
-from ..compiling import conic
+from ..compiling import conic, solvers
 from ..errors import GraphregError
 from ..form import EdgeBlock, Form
 from ..terms import Array, Strength
@@ -61,7 +61,7 @@ def tied_certificate(form: Form, edge: EdgeBlock, e: int, at: float = 0.0) -> Ce
     tied = replace(form, edges=(*form.edges, tie))
     try:
         compiled = conic.Compiler(tied)("primal", False)
-        compiled.solve("clarabel", {})
+        compiled.solve("clarabel", solvers.time_limit("clarabel", left()))
     except GraphregError:
         return None
     point = compiled.read_back()

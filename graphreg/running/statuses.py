@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from ..base.escaping import visible
 from ..base.gate import LESS
+from ..base.messages import few
 from ..certificate import Certificate, relative_in_words
 from ..form import Form
 from ..terms import feature_of, notation_of
@@ -201,14 +204,16 @@ def _reached(certificate: Certificate) -> str:
     return reached
 
 
-def unattained(certificate: Certificate, gap: float) -> str:
+def unattained(certificate: Certificate, gap: float, nodes: Sequence[Hashable] = ()) -> str:
+    """The sentence where no minimum is attained, since losses at these nodes, where they are known, fall for ever."""
     if certificate.holds(gap):
         known = "The infimum is certified, but not attained"
     elif certificate.valid:
         known = f"The infimum is bounded (relative gap of {certificate.relative_gap:.2g}), but not attained"
     else:
         known = "The infimum is not attained"
+    where = f" at the node{'s' * (len(nodes) > 1)} {few([visible(repr(x)) for x in nodes], 5)}" if nodes else ""
     return (
-        f"{known}: along some direction the losses fall for ever (separable classes, counts that are all 0); add a "
-        "ridge, for instance 1e-3 * NodePenalty(SquaredL2()), on every coordinate that may run away."
+        f"{known}: along some direction the losses fall for ever{where} (separable classes, counts that are all 0); "
+        "add a ridge, for instance 1e-3 * NodePenalty(SquaredL2()), on every coordinate that may run away."
     )

@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import checks
 from ..base.clock import in_time
-from ..base.messages import did_you_mean, unknown_labels
+from ..base.messages import did_you_mean, few, unknown_labels
 from ..base.tables import ResultWithAssumptions
 from ..errors import GraphError
 from ..inputs import Graph, groups_of, plain_label
@@ -80,7 +80,7 @@ class WellConnected(ResultWithAssumptions):
     def sentence(self) -> str:
         """The answer in words."""
         if len(self.parts) > 1:
-            shown = "; ".join(_named(part) for part in self.parts[:3]) + ("; ..." if len(self.parts) > 3 else "")
+            shown = "; ".join(few(map(repr, part), SHOWN) for part in self.parts[:3]) + "; ..." * (len(self.parts) > 3)
             return f"not connected: it falls into {len(self.parts)} parts ({shown})"
         sides = f"capacity {self.capacity:.4g} against demand {self.demand:.4g}"
         if not self.holds:
@@ -94,8 +94,8 @@ class WellConnected(ResultWithAssumptions):
         inside = set(self.tightest)
         rest = tuple(x for x in self._labels if x not in inside)
         if len(rest) < len(inside) > 1:
-            return f"all nodes but {_named(rest)}"
-        return f"node{'s' * (len(inside) > 1)} {_named(self.tightest)}"
+            return f"all nodes but {few(map(repr, rest), SHOWN)}"
+        return f"node{'s' * (len(inside) > 1)} {few(map(repr, self.tightest), SHOWN)}"
 
     def __repr__(self) -> str:
         word = "well-connected" if self.holds else "not well-connected"
@@ -224,11 +224,6 @@ def _parts(graph: Graph) -> tuple[tuple[Hashable, ...], ...]:
 
 def _labels(graph: Graph, inside: Array) -> tuple[Hashable, ...]:
     return tuple(graph.labels[i] for i in np.flatnonzero(inside))
-
-
-def _named(nodes: tuple[Hashable, ...]) -> str:
-    more = f" and {len(nodes) - SHOWN} more" if len(nodes) > SHOWN else ""
-    return ", ".join(map(repr, nodes[:SHOWN])) + more
 
 
 def read_demand(graph: Graph, demand: Any) -> Array:

@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import checks
 from ..base.display import Brief
+from ..base.messages import few
 from ..errors import DataError, ModelError
 from ..form import Form
 from ..inputs import components_of, listed, positions_of
@@ -54,10 +55,11 @@ class Folds(Brief):
 
 def nodes_of(form: Form) -> Array:
     """The node of every row, (M,)."""
-    for block in form.beside:
+    if form.beside:
         raise ModelError(
-            f"cross-validation holds samples of nodes out, and {block.name} stands beside them; leave rows out by "
-            "their weights, .weighted(...), and judge the answers yourself"
+            f"{form.beside_in_words}, and cross-validation holds out samples of one loss at each node. Without it: for "
+            "each fold solve the model of the training rows; its score is that of the others, "
+            "gr.Problem(losses of the rows held out).value(solution)"
         )
     return np.concatenate([block.node for block in form.at_nodes])
 
@@ -238,5 +240,4 @@ def _words(form: Form, node: Array, each: Sequence[Fold]) -> list[str]:
 
 
 def _shown(labels: Sequence[Hashable]) -> str:
-    more = f" and {len(labels) - 5} more" if len(labels) > 5 else ""
-    return ("the node " if len(labels) == 1 else "the nodes ") + ", ".join(map(repr, labels[:5])) + more
+    return ("the node " if len(labels) == 1 else "the nodes ") + few(map(repr, labels), 5)

@@ -267,7 +267,7 @@ def node_scores(solution: Solution | Observation, frame: Any, by: str) -> Table:
     import pandas as pd
 
     checks.one_of(*BY)(by, "by", DataError)
-    losses = [block.loss for block in solution.form.samples if block.X is not None]
+    losses = [block.loss for block in solution.form.at_nodes if block.X is not None]
     if len(losses) != 1 or len(solution.form.samples) != 1:
         raise DataError(
             "score takes an answer to a problem with one loss that has features; of others take solution.predict"

@@ -137,6 +137,26 @@ def test_hinges_fall_beside_samples_that_fall_for_ever():
         solution = gr.Problem(hinge + logistic + fused()).solve(method, gap=1e-6, on_failure="return")
         assert solution.status == "unattained"
         assert solution.objective == pytest.approx(0.0, abs=1e-5)
+        assert "fall for ever at the node 'a' (" in solution.message  # hinges reach their least
+
+
+@pytest.mark.parametrize("loss", [gr.LogisticLoss, gr.PoissonLoss])
+@pytest.mark.parametrize("count", [0, 1, 3, 7])
+def test_the_nodes_whose_losses_fall_for_ever_are_named(loss, count):
+    """Of one feature the classes of a node are separable iff it has the sign of the class, or the other one; counts of
+    features of one sign fall for ever iff all are 0. What unit a feature has plays no part."""
+    unit = [1e-4, 1.0, 1e4, 1.0, 1e4, 1.0, 1.0, 1e-4, 1.0]
+    rows = [(k < count, unit[k] * x, k) for k in range(9) for x in (1.0, 2.0, 3.0)]
+    y = [0 if falls else k % 2 for k, (falls, *_) in enumerate(rows)]
+    data = gr.NodeData.from_arrays([[x] for _, x, _ in rows], y, [f"n{k}" for *_, k in rows])
+    solution = gr.Problem(loss(data)).solve(on_failure="return", progress=False)
+    if not count:
+        assert solution.status == "certified"
+        return
+    names = [f"'n{k}'" for k in range(min(count, 5))]
+    said = f"at the node{'s' * (count > 1)} {', '.join(names)}{' and 2 more' * (count == 7)} ("
+    assert said in solution.message
+    assert "add a ridge" in solution.message
 
 
 def test_classes_that_leave_one_after_the_other():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import time
 from contextlib import contextmanager
@@ -16,6 +17,8 @@ from model_files import BASE, tables, write
 from places import DATA, EXAMPLES
 
 import graphreg as gr
+from graphreg.base.clock import OutOfTimeError, left
+from graphreg.certificate.edges import clusters as clusters_module
 from graphreg.cli import folder as folder_module
 from graphreg.cli.exits import EXITS
 
@@ -42,6 +45,29 @@ def test_solve_prints_the_problem_and_the_answer(model):
     assert str(expected.certificate).splitlines()[0][:40] in done.stdout
     assert "coefficients (7 nodes)" in done.stdout
     assert str(expected.clusters()) in done.stdout
+
+
+def test_solve_looks_for_proofs_within_the_time_as_fit_does(tmp_path, model, monkeypatch):
+    clusters = gr.read_model(model).solve().clusters(prove=True)
+    done = run("solve", model, "--prove", "--out", tmp_path / "out")
+    assert str(clusters) in done.stdout
+    content = json.loads((tmp_path / "out" / "result.json").read_text())["clusters"]
+    assert content["proved_count"] == list(clusters.count_range) == [content["count"]] * 2
+    assert pd.read_csv(tmp_path / "out" / "edges.csv")["state"].tolist() == clusters.edges["state"].tolist()
+    near = run("solve", model, "--rounds", "30", "--method", "PrimalDual", "--gap", "0").stdout
+    assert re.search(r", --gap [\d.e-]+ should decide them", near)  # and not gap=
+
+    def out_of_time(*_arguments):
+        assert 0.0 < left() < 300.0
+        raise OutOfTimeError
+
+    monkeypatch.setattr(clusters_module, "_prove", out_of_time)
+    done = run("solve", model, "--prove", "--seconds", "300")
+    assert done.exit_code == 0
+    assert "out of time, so that not all proofs were looked for" in done.stdout
+    helps = [run(command, "--help").output.partition("--prove ")[2].split("  --")[0] for command in ("solve", "fit")]
+    assert helps[0].split() == helps[1].split()
+    assert "proofs" in helps[0]
 
 
 def test_quiet_says_nothing(model):
@@ -315,6 +341,7 @@ def test_models_of_rows_are_solved_and_their_rows_written(tmp_path):
     assert set(pd.read_csv(out / "flows.csv")["term"]) == {"TotalVariation(L2)"}
     content = json.loads((out / "result.json").read_text())
     assert "clusters" not in content
+    assert "make no clusters, and nothing was looked for" in run("solve", tmp_path / "model.toml", "--prove").stderr
     assert content["coefficients"].keys() == {"01", "02", "03", "04", "05", "06", "07"}
     for command in ("methods", "report", "path", "cv", "compare"):
         extra = ["--strengths", "0.1,0.3"] if command in ("path", "cv") else []

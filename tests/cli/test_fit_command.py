@@ -11,7 +11,9 @@ import pytest
 from cli_cases import run
 
 import graphreg as gr
-from graphreg.cli.fitting import typed
+from graphreg.base.clock import OutOfTimeError, left
+from graphreg.certificate.edges import clusters
+from graphreg.cli.program import typed
 from graphreg.fitting import recipe
 from graphreg.tuning.warm import Warm
 
@@ -77,6 +79,22 @@ def test_proofs_are_looked_for_on_demand(folder):
     assert typed(said) == "--gap 6e-08 should decide them; a smaller --gap may; --prove looks for proofs"
 
 
+def test_seconds_bind_proofs_too_and_what_was_not_looked_for_is_said(folder, monkeypatch):
+    rest = []
+
+    def out_of_time(*_arguments):
+        rest.append(left())
+        raise OutOfTimeError
+
+    monkeypatch.setattr(clusters, "_prove", out_of_time)
+    asked = ("fit", "visits.csv", "edges.csv", *ASKED, "--missing", "drop", "--prove", "--seconds", "300")
+    done = run(*asked, "--picture", "fit.png")
+    assert done.exit_code == 0, done.output
+    assert "out of time, so that not all proofs were looked for" in " ".join(done.output.split())
+    assert len(rest) == 1  # neither what is printed nor the picture looks for them once more
+    assert 0.0 < rest[0] < 300.0
+
+
 def test_columns_are_mended_in_the_file(folder):
     rows = pd.read_csv("visits.csv").assign(cost=[f"${k},000" for k in range(1, 41)])
     rows.assign(seen=pd.date_range("2024-03-01", periods=40).astype(str)).to_csv("visits.csv", index=False)
@@ -105,6 +123,13 @@ def test_what_is_printed_speaks_of_options(folder):
     (folder / "edges.csv").write_text("a,b,km\nSt. A,St. B,1\nSt. B,St. C,1\n")
     done = run("fit", "visits.csv", "edges.csv", *ASKED, "--missing", "drop")
     assert "edges.csv: 'km' not used; --edge-weight takes" in done.output
+
+
+@pytest.mark.parametrize("header", ["a,b", "a,b,weight"])
+def test_edges_without_rows_are_said_to_have_none(folder, header):
+    (folder / "edges.csv").write_text(f"{header}\n")
+    done = run("fit", "visits.csv", "edges.csv", *ASKED, "--missing", "drop")
+    assert done.output == "Error: edges.csv has no rows below its header: there is no edge; give each edge a row\n"
 
 
 def test_edges_that_repeat_are_named_by_their_lines(folder):
@@ -192,7 +217,11 @@ def test_rows_that_cannot_be_predicted_are_named_by_their_lines_and_a_file_that_
 ):
     asked = ("fit", "visits.csv", "edges.csv", *ASKED, "--missing", "mean", "--predict")
     (folder / "rows.csv").write_text("clinic,age\nSt. A,50\nSt. F,51\nSt. B,old\n")
-    done = run(*asked, "rows.csv", "predictions.csv")
+    with monkeypatch.context() as patch:
+        patch.setattr(gr, "fit", lambda *_, **__: pytest.fail("fitted in vain"))
+        done = run(*asked, "rows.csv", "predictions.csv")
+        (folder / "lacking.csv").write_text("clinic,years\nSt. A,50\n")
+        assert "there is no column 'age'" in run(*asked, "lacking.csv", "predictions.csv", "--unseen", "pooled").output
     assert done.exit_code == 3
     assert "'clinic' is no node in line 3: 'St. F'; did you mean" in done.output
     assert "'age' is no number in line 4: 'old'" in done.output

@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 from factories import chain
 
 import graphreg as gr
 from graphreg.compiling import conic, solvers
-from graphreg.errors import MethodError, ModelError
+from graphreg.errors import DataError, MethodError, ModelError
 from graphreg.plots import comparison_figure, plot_comparison
 
 COLUMNS = [
@@ -362,6 +363,39 @@ def test_an_engine_carries_out_each_method_that_it_can(problem):
     assert found.in_one_place == ("Exact(clarabel)",)
     assert "not carried out by the engine, and ran in one place: Exact(clarabel)" in str(found)
     assert plain.in_one_place == ()
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_rows_of_nodes_that_lie_are_not_scored(kind):
+    """What a liar ends with means nothing; nor does the number of its rows."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"node": np.repeat(list("abcdef"), 8), "x": rng.standard_normal(48)})
+    frame["y"] = frame["x"] + 0.1 * rng.standard_normal(48)
+    data = gr.NodeData.from_frame(frame[::2], node="node", target="y", features=["x"])
+    problem = gr.Problem(gr.SquaredLoss(data) + 0.05 * gr.TotalVariation(nx.cycle_graph(list("abcdef")), gr.L2()))
+    rows, asked = frame[1::2], {"rounds": 20, "gap": 0.0, "seed": 0}
+    lying = gr.Malicious(["b", "e"], "constant", size=50.0)
+    given = rows if kind == "pandas" else pytest.importorskip("polars").DataFrame(rows.to_dict("list"))
+    found = gr.compare(problem, [gr.ADMM()], score=given, engine=lying, **asked)
+
+    def by_hand(at):
+        honest = rows[~rows["node"].isin(["b", "e"])]
+        return float(((at.predict(honest) - honest["y"]) ** 2).mean())
+
+    hand = gr.compare(problem, [gr.ADMM()], score=by_hand, engine=lying, **asked)
+    assert found.scores()["mse"].tolist() == pytest.approx(hand.scores()["by_hand"].tolist(), rel=1e-9)
+    assert found.liars == ("b", "e")
+    assert "scored without the rows at nodes that lie: b, e" in str(found)
+    assert hand.liars == ()
+    with pytest.raises(DataError):
+        gr.compare(problem, [gr.ADMM()], score=rows[rows["node"] == "b"], engine=lying, **asked)
+
+
+def test_a_score_of_two_losses_says_what_to_take(problem):
+    data = gr.NodeData.from_arrays(np.ones((6, 1)), np.arange(6.0), list("abcdef"))
+    two = gr.Problem(gr.SquaredLoss(data) + gr.HuberLoss(data) + 0.1 * gr.NodePenalty(gr.SquaredL2()))
+    with pytest.raises(DataError, match="a problem with one loss that has features"):
+        gr.compare(two, [gr.ADMM()], score=pd.DataFrame({"x0": [1.0]}))
 
 
 def test_what_is_no_engine_is_refused(problem):

@@ -142,6 +142,12 @@ def separable(X, y, node):
     y[node == 2] = X[node == 2] @ [1, 1, 0] > 0
 
 
+def separable_in_large_units(X, y, node):
+    """The direction along which the losses fall is small then."""
+    separable(X, y, node)
+    X *= 1e4
+
+
 def nearly_separable(X, y, node):
     """All but ties at 0: quasi-complete separation."""
     X[:, 0] = np.where(np.arange(len(X)) % 2 == 0, 0.0, np.abs(X[:, 0]))
@@ -153,6 +159,7 @@ BAD = {
     "collinear": ("squared", lambda X, y, node: X.__setitem__((node == 1, 1), 2 * X[node == 1, 0]), r"node 1 .*x0.*x1"),
     "a constant 0": ("squared", lambda X, y, node: X.__setitem__((node == 1, 1), 0.0), r"'x1' is 0 in all 50.*node 1"),
     "separable": ("logistic", separable, r"node 2 runs to infinity"),
+    "separable in large units": ("logistic", separable_in_large_units, r"node 2 runs to infinity"),
     "nearly separable": ("logistic", nearly_separable, r"node 1 runs to infinity"),
     "only zero counts": (
         "poisson",

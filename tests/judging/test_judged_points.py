@@ -486,6 +486,22 @@ def test_flows_that_were_given_are_judged_as_they_are():
     assert problem.certify(STATIONS).as_given is None
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_the_certificate_is_no_worse_than_the_flows_that_were_given(seed):
+    """A repair takes the prices at w: with those that are best for the flows it may prove more."""
+    rng = np.random.default_rng(seed)
+    X, node = rng.standard_normal((40, 2)), np.repeat(np.arange(8), 5)
+    data = gr.NodeData.from_arrays(X, X @ [1.0, -1.0] + (node > 3) + 0.3 * rng.standard_normal(40), node)
+    fused = 0.3 * gr.TotalVariation(nx.cycle_graph(8), gr.L2())
+    problem = gr.Problem(gr.SquaredLoss(data) + fused + 0.01 * gr.NodePenalty(gr.SquaredL2()))
+    flows = problem.solve(gap=1e-10).certificate.dual_point.flows
+    for size in (1.0, 0.999, 0.5):
+        judged = problem.certify(np.zeros((8, 2)), flows=[size * u for u in flows], gap=10.0)
+        assert np.isfinite(judged.as_given)
+        assert len(judged.steps) == 1  # of a gap that is met at once
+        assert judged.dual >= judged.as_given
+
+
 def test_a_wrong_sign_and_flows_beyond_capacity_are_told():
     turned = stations().certify(STATIONS, flows=crossing(0.5))
     assert turned.as_given == pytest.approx(-1.55, abs=1e-9)

@@ -304,29 +304,44 @@ def test_refusals(said):
 
 
 VERBS = {
-    "stands beside the losses of nodes, and the method takes one": (
+    "{}, and the method takes one loss at each node and no others": (
         MethodError,
         lambda p, s, f: p.solve(gr.FedADMM(), progress=False),
     ),
-    "cross-validation holds samples of nodes out, and {} stands beside them": (
+    "{}, and cross-validation holds out samples of one loss at each node. Without it: for each fold solve the model": (
         ModelError,
         lambda p, s, f: gr.cross_validate(p, [0.1, 0.2], folds=3, progress=False),
     ),
 }
 KINDS = {
-    "SquaredLoss((A w)_r)": lambda: (
-        gr.SquaredLoss(BLUR @ w, SEEN) + gr.Parameter(0.2, "lam") * gr.TotalVariation(nx.path_graph(T), gr.L1())
+    "SquaredLoss((A w)_r)": (
+        "SquaredLoss((A w)_r) is a loss of rows, and not of the samples of nodes",
+        lambda: (
+            gr.SquaredLoss(BLUR @ w, SEEN) + gr.Parameter(0.2, "lam") * gr.TotalVariation(nx.path_graph(T), gr.L1())
+        ),
     ),
-    "HuberLoss(x_r'w_i)": lambda: two_losses()[0] + gr.Parameter(0.2, "lam") * gr.NodePenalty(gr.SquaredL2()),
+    "HuberLoss(x_r'w_i)": (
+        "HuberLoss is a second loss at 'a', 'b', 'c'",
+        lambda: two_losses()[0] + gr.Parameter(0.2, "lam") * gr.NodePenalty(gr.SquaredL2()),
+    ),
 }
+
+
+def test_nodes_with_two_losses_are_named_and_not_those_with_one():
+    day = gr.NodeData.from_arrays(np.ones((6, 1)), np.arange(6.0), list("abcdef"))
+    night = gr.NodeData.from_arrays(np.ones((6, 1)), np.arange(6.0), list("bcdefg"))
+    model = gr.SquaredLoss(day) + gr.HuberLoss(night) + gr.Parameter(0.2, "lam") * gr.NodePenalty(gr.SquaredL2())
+    with pytest.raises(ModelError, match="HuberLoss is a second loss at 'b', 'c', 'd' and 2 more, and"):
+        gr.cross_validate(gr.Problem(model), [0.1, 0.2], folds=3, progress=False)
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_verbs_work_or_name_the_loss(name, tmp_path):
-    problem = gr.Problem(KINDS[name]())
+    begins, model = KINDS[name]
+    problem = gr.Problem(model())
     solution = problem.solve(gr.Exact(), progress=False, gap=1e-8)
     for said, (error, verb) in VERBS.items():
-        with pytest.raises(error, match=re.escape(said.format(name))):
+        with pytest.raises(error, match=re.escape(said.format(begins))):
             verb(problem, solution, tmp_path / "proof.json")
     if problem.form.between:
         assert f"rows of {name} make none" in str(solution.clusters(prove=True))

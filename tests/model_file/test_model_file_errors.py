@@ -313,6 +313,7 @@ def test_wrong_rows(tmp_path, frame, keys, message):
             r"\[graph\]: the edge '02' - '01' appears twice|the edge .* appears twice",
         ),
         ("roads.csv", "a,b\n01,\n", r"\[graph\] head: the column 'b' of roads.csv has no label in row 0 \(f"),
+        ("roads.csv", "a,b\n", r"\[graph\] edges: roads.csv has no rows below its header: there is no edge"),
         ("roads.csv", "a\n01\n", r"\[graph\] edges: roads.csv has one column"),
     ],
 )
@@ -321,6 +322,12 @@ def test_tables_that_cannot_be_used(tmp_path, frame, name, text, message):
     with pytest.raises((DataError, GraphError), match=message) as caught:
         read(tmp_path, BASE)
     assert str(caught.value).startswith("model.toml: [")
+
+
+def test_edges_without_rows_have_no_weights_to_complain_of(tmp_path, frame):
+    (tmp_path / "roads.csv").write_text("a,b,wide\n")
+    with pytest.raises(DataError, match=r"\[graph\] edges: roads.csv has no rows below its header: there is no edge"):
+        read(tmp_path, {**BASE, "graph": {"edges": "roads.csv", "weight": "wide"}})
 
 
 @pytest.mark.parametrize(

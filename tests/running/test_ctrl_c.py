@@ -236,12 +236,27 @@ def test_proofs_of_edges_that_were_found_are_kept(monkeypatch):
     monkeypatch.setattr("graphreg.methods.automatic.auto.nearer", broken)
     vars(solution).pop("_proved_clusters")
     part = solution.clusters(prove=True)
-    assert part.interrupted
+    assert part.ended == "interrupted"
     assert "interrupted" in str(part)
     proved = part.edges["certain"].to_numpy()
     assert (part.edges["state"][proved] == whole.edges["state"][proved]).all()
     monkeypatch.undo()
-    assert not solution.clusters(prove=True).interrupted
+    assert not solution.clusters(prove=True).ended
+
+
+@pytest.mark.parametrize(
+    "late", ["graphreg.certificate.edges.clusters._prove", "graphreg.running.splitting.tied_bound"]
+)
+def test_proofs_of_edges_end_when_the_time_is_up(monkeypatch, late):
+    solution = problem(0.3).solve(gap=1e-4)
+    monkeypatch.setattr("graphreg.methods.automatic.auto.nearer", lambda solution, gap: solution.certificate)
+    monkeypatch.setattr(late, nap)
+    with soon(), clock.within(0.5):
+        part = solution.clusters(prove=True)
+    assert part.ended == "out of time"
+    assert "out of time, so that not all proofs were looked for" in str(part)
+    with clock.within(0.0):
+        assert not solution.clusters().ended  # of which no proof is asked
 
 
 # ---- theory and inference --------------------------------------------------------------------------------------------

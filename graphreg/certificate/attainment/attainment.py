@@ -177,6 +177,8 @@ class AtInfinity:
         The samples that are left, one mask per block.
     edges : tuple of (block, rows, columns)
         Where each edge block of the rest stands in the whole.
+    running : array of int
+        The nodes at which samples fall for ever.
     """
 
     form: Form
@@ -185,6 +187,7 @@ class AtInfinity:
     attained: bool | None
     samples: tuple[Array, ...]
     edges: tuple[tuple[int, Array, Array], ...]
+    running: Array
 
     def extend(self, point: DualPoint) -> DualPoint:
         """A dual point of the rest as one of the whole: what has fallen away has no price and no flow."""
@@ -226,7 +229,11 @@ def at_infinity(form: Form) -> AtInfinity | None:
         return None
     masks: list[Array] = []
     blocks: list[SampleBlock] = []
+    falls = np.zeros(form.n, dtype=bool)
     for block, fallen in zip(form.samples, away.fallen, strict=True):
+        if block.map.noun == "sample":
+            descent = block.loss.prices.descent(block.y)
+            falls[block.node[descent.sample[fallen & descent.for_ever]]] = True
         rows, y = block.loss.prices.remains(block.y, fallen)
         masks.append(rows)
         if rows.any():
@@ -238,7 +245,8 @@ def at_infinity(form: Form) -> AtInfinity | None:
             places.append((k, rows, columns))
             edges.append(part)
     rest = replace(form, samples=tuple(blocks), edges=tuple(edges))
-    return AtInfinity(form, away.direction, rest, away.attained, tuple(masks), tuple(places))
+    running = np.flatnonzero(falls)
+    return AtInfinity(form, away.direction, rest, away.attained, tuple(masks), tuple(places), running)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...base.clock import alarm, cut_short
 from ...base.display import Html, Shown, details, more, sentence, table, title
 from ...errors import TermError
 from ...form import EdgeBlock, Form
@@ -98,8 +99,9 @@ class Clusters(Shown):
     count_range : (int, int)
         Between how many clusters every optimum has, nodes with equal parameters along edges being one: the least if all
         near and undecided edges are fused, the most if none is.
-    interrupted : bool
-        Whether Ctrl-C ended the search for proofs: what had been found holds.
+    ended : str
+        The word for what cut the search for proofs short, "interrupted" or "out of time": what had been found holds.
+        Empty where nothing did.
     split_in : dict
         On how many edges each coordinate is split, by name, from the column of that name; empty where every split edge
         is split in all of them, or none is named.
@@ -120,7 +122,7 @@ class Clusters(Shown):
     labels: dict[Hashable, int]
     certain: bool
     count_range: tuple[int, int]
-    interrupted: bool = False
+    ended: str = ""
     split_in: dict[str, int] = field(default_factory=dict[str, int])
     note: str = ""
     advice: str = ""
@@ -161,7 +163,7 @@ class Clusters(Shown):
             groups = f"1 cluster of size {sizes}"
         elif self.count == len(self.labels):
             groups = f"{self.count} clusters, a node each"
-        rest = "; interrupted, so that not all proofs were looked for" if self.interrupted else ""
+        rest = f"; {self.ended}, so that not all proofs were looked for" if self.ended else ""
         rest += f"; {self.note}" if self.note else ""
         return f"{groups}; edges: {states} ({self._proved(count)}{rest})"
 
@@ -217,12 +219,10 @@ def clusters(certificate: Certificate, prove: bool = False, splitter: Splitter |
             f"clusters are nodes that agree along edges, of which the model has none: rows of "
             f"{form.unlike_edges[0].name} make no clusters; solution.held() tells which rows of the penalties hold"
         )
-    claims, interrupted = _claims(certificate), False
+    claims, ended = _claims(certificate), list[str]()
     if prove and certificate.valid:
-        try:
+        with cut_short() as ended, alarm():
             _prove(certificate, claims, splitter)
-        except KeyboardInterrupt:
-            interrupted = True
     none = pd.DataFrame(columns=list(COLUMNS))
     table = LabelledTable(pd.concat([claim.table(form) for claim in claims], ignore_index=True) if claims else none)
     number = joined(form, claims, _together)
@@ -236,7 +236,8 @@ def clusters(certificate: Certificate, prove: bool = False, splitter: Splitter |
     notes = [certificate.note] * (certificate.scope == OWN_TERMS) + [f"rows of {left_out} make none"] * bool(left_out)
     advice, enough = _advice(certificate, claims, prove)
     counted, unit = _counted(form, claims), form.space.unit
-    return Clusters(table, by_label, certain, between, interrupted, counted, "; ".join(notes), advice, unit, enough)
+    said = "".join(ended), counted, "; ".join(notes), advice, unit, enough
+    return Clusters(table, by_label, certain, between, *said)
 
 
 def _advice(certificate: Certificate, claims: list[_Claim], proved: bool) -> tuple[str, float]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ...base.clock import OutOfTimeError, left
-from ...base.messages import SHOWN, users_line
+from ...base.messages import few, users_line
 from ...errors import ActorError, GraphregError
 from ...form import Form
 from ...methods import Start
@@ -186,10 +186,9 @@ class ActorCoordinator(AbstractCoordinator):
         raise _for_user(failed[0].error, failed[0].node, tuple(self.form.labels)) from failed[0].error
 
     def _silence(self, nodes: list[int]) -> ActorError:
-        names = ", ".join(repr(self.form.labels[i]) for i in nodes[:SHOWN])
-        more = f" and {len(nodes) - SHOWN} more" if len(nodes) > SHOWN else ""
+        names = few([repr(self.form.labels[i]) for i in nodes])
         return ActorError(
-            f"nothing is heard of the node{'s' * (len(nodes) > 1)} {names}{more} within timeout={self.patience:g} "
+            f"nothing is heard of the node{'s' * (len(nodes) > 1)} {names} within timeout={self.patience:g} "
             "seconds: stopped, hanging, or at work for longer, for which a larger timeout= helps"
         )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.messages import unknown_labels
+from ...base.messages import few, unknown_labels
 from ...checks import checked, counts, positive
 from ...errors import MethodError, TermError
 from ...form import Form
@@ -80,8 +80,7 @@ class ClusteredFedAvg(AbstractAveraging):
         lacking = [x for x in labels if x not in found]
         out = unknown_labels("clusters", found, labels)
         if lacking:
-            rest = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
-            out.append(f"clusters do not cover the nodes {', '.join(map(repr, lacking[:5]))}{rest}: name theirs")
+            out.append(f"clusters do not cover the nodes {few(map(repr, lacking), 5)}: name theirs")
         return tuple(out)
 
     def _clusters(self, form: Form) -> dict[Hashable, Hashable]:
