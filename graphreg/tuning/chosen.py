@@ -14,15 +14,17 @@ import pandas as pd
 
 from ..base.display import Html, Shown, sentence, title
 from ..base.escaping import visible
+from ..base.messages import few
 from ..base.shortcuts import shortcut
 from ..base.tables import LabelledTable, Table, as_html, assumed_html, assumed_lines
+from ..certificate import at_infinity
 from ..errors import ModelError
 from ..form import Form
 from ..methods import AbstractMethod
 from ..problem import Problem
 from ..running import Solution, in_other_units
 from ..terms import Array, name_of
-from .fold_runs import FoldRun, errors_with_place
+from .fold_runs import FoldRun, errors_with_place, training
 from .folds import Fold, Folds, nodes_of
 from .grid import Grid
 from .scoring import HeldOut, Mean, Scorer, held_out
@@ -191,8 +193,8 @@ class CrossValidation(Shown):
             said = Counter(status for run in self.runs.values() for status in run.statuses)
             raise ModelError(
                 f"no point of the grid has a score: at each some fold was not certified to {self.gap:g} "
-                f"({', '.join(f'{count} {status}' for status, count in said.items())}), or has an infinite score; add "
-                "a small ridge, ask for a larger gap, or use another method"
+                f"({', '.join(f'{count} {status}' for status, count in said.items())}), or has an infinite score"
+                f"{self._falls()}; add a small ridge, ask for a larger gap, or use another method"
             )
         cost = np.where(self.usable, -self.mean if self.scorer.greater_is_better else self.mean, np.inf)
         best = int(np.argmin(cost))
@@ -209,6 +211,21 @@ class CrossValidation(Shown):
             return end if worse <= noise else best
         within = np.flatnonzero(cost <= cost[best] + self.standard_error[best])
         return int(within[np.lexsort((cost[within], -strength[within]))[0]])
+
+    def _falls(self) -> str:
+        """At which nodes the losses fall for ever without the rows of a fold, and what to do about it."""
+        form = self.problem.form
+        for number in (number for number, run in self.runs.items() if "unattained" in run.statuses):
+            fold = self.folds.each[number]
+            rest = training(self.problem.model, form, fold.train).form
+            found = at_infinity(rest)
+            if found is not None and len(found.running):
+                nodes = few([visible(repr(rest.labels[i])) for i in found.running], 5)
+                return (
+                    f"; without the rows of the fold {fold.name!r} the losses fall for ever at {nodes} (all targets "
+                    "left are of one class, say, or 0): hold out less, give more edges, or leave these rows out"
+                )
+        return ""
 
     @property
     def indifferent(self) -> str:

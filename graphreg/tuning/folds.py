@@ -79,7 +79,7 @@ def folds_of(form: Form, given: Any, by: Any, seed: int) -> Folds:
     node = nodes_of(form)
     checks.one_of("sample", "node").with_remedy("folds of your own are given as folds=")(by, "by")
     if checks.is_whole(given):
-        label, how = _dealt(form, node, int(given), by, np.random.default_rng(seed))
+        label, how = _dealt(node, int(given), by, np.random.default_rng(seed))
         pairs, dealt = _pairs_of(range(int(given)), label), by
     else:
         if by == "node":
@@ -94,19 +94,22 @@ def folds_of(form: Form, given: Any, by: Any, seed: int) -> Folds:
 
 
 # ---- a number of folds -----------------------------------------------------------------------------------------------
-def _dealt(form: Form, node: Array, folds: int, by: str, rng: np.random.Generator) -> tuple[Array, str]:
-    """Fold numbers, dealt like cards: to the samples of one node after the other, or to the nodes."""
-    present = np.unique(node)
-    most = len(node) if by == "sample" else len(present)
+def _dealt(node: Array, folds: int, by: str, rng: np.random.Generator) -> tuple[Array, str]:
+    """Fold numbers, dealt like cards: to the samples of one node after the other, or to the nodes. Nodes count in the
+    order of their first samples, so that the same rows fall into the same folds however the graph is written."""
+    first, which = np.unique(node, return_index=True, return_inverse=True)[1:]
+    present = len(first)
+    node = np.argsort(np.argsort(first))[which]
+    most = len(node) if by == "sample" else present
     what = "samples" if by == "sample" else "nodes with data"
     if not 2 <= folds <= most:
         raise ModelError(f"folds must be between 2 and the number of {what}, {most}, got {folds}")
     if by == "node":
-        number = np.full(form.n, -1)
-        number[rng.permutation(present)] = np.arange(len(present)) % folds
+        number = np.empty(present, dtype=int)
+        number[rng.permutation(present)] = np.arange(present) % folds
         return number[node], f"{folds} folds of whole nodes, drawn at random: a node's samples are held out together"
     shuffled = rng.permutation(len(node))
-    cards = np.argsort(rng.permutation(form.n)[node[shuffled]], kind="stable")  # node by node
+    cards = np.argsort(rng.permutation(present)[node[shuffled]], kind="stable")  # node by node
     label = np.empty(len(node), dtype=int)
     label[shuffled[cards]] = np.arange(len(node)) % folds
     return label, f"{folds} folds by sample, drawn at random: every node's samples are spread over them evenly"

@@ -158,7 +158,9 @@ def test_a_model_that_no_fold_can_fit_is_not_chosen_from():
     assert not found.usable.any()
     assert "chosen: nothing" in str(found)
     assert "unattained in 2 of 2 folds" in str(found)
-    with pytest.raises(ModelError, match=r"no point of the grid has a score: .*4 unattained.*add a small ridge"):
+    with pytest.raises(
+        ModelError, match=r"no point of the grid has a score: .*4 unattained.*fall for ever at 'x', 'z' .*small ridge"
+    ):
         _ = found.chosen
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -38,6 +39,21 @@ def test_folds_by_node_hold_out_whole_nodes():
     assert sorted(map(len, held)) == [1, 1, 2, 2]
     assert len(set().union(*held)) == 6
     assert "predicted there from their neighbours" in " ".join(folds.assumed)
+
+
+@pytest.mark.parametrize("by", ["sample", "node"])
+def test_folds_are_of_the_rows_and_not_of_how_the_graph_is_written(by):
+    rng = np.random.default_rng(0)
+    node, graph = rng.integers(0, 6, 30), nx.cycle_graph(7)  # one node without rows
+    again = nx.Graph()
+    again.add_nodes_from([5, 2, 6, 0, 4, 1, 3])
+    again.add_edges_from(graph.edges)
+    loss = gr.SquaredLoss(gr.NodeData.from_arrays(rng.normal(size=(30, 2)), rng.normal(size=30), node))
+    one, other = (
+        gr.tuning.folds.folds_of(gr.Problem(loss + gr.TotalVariation(each, gr.L2())).form, 3, by, 0).each
+        for each in (graph, again)
+    )
+    assert [fold.test.tolist() for fold in one] == [fold.test.tolist() for fold in other]
 
 
 def test_a_node_with_one_sample_is_predicted_through_its_edge_or_not_at_all():
