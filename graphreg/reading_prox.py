@@ -150,7 +150,8 @@ class ProxPenalty(OwnDomain, AbstractPenalty):
     @property
     def notation(self) -> Notation:
         latex = upright(self.name)
-        return Notation(f"{self.name}(%z)", f"%c {self.name}*(%u / %c)", "", rf"{latex}(%z)", rf"%c \, {latex}^*", "")
+        value, conjugate = f"{self.name}(%z)", f"%c {self.name}*(%u / %c)"
+        return Notation(value, conjugate, "", rf"{latex}(%z)", rf"%c \, {latex}^*(%u / %c)", "")
 
     def __repr__(self) -> str:
         return f"ProxPenalty({self.name})"
