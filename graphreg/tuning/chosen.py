@@ -342,7 +342,7 @@ class CrossValidation(Shown):
         return {f"{name}[{each}]": column for each, column in zip(what, values.T, strict=True)}
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The scores with their standard errors against the strength; see `explain.plot_cross_validation`."""
+        """The scores with their standard errors against the strength; see `plots.plot_cross_validation`."""
         return shortcut("CrossValidation.plot")(self, ax)
 
     # ---- in words ------------------------------------------------------------------------------------------------
