@@ -31,8 +31,8 @@ def has_point(solution: gr.Solution) -> bool:
 
 
 def has_clusters(solution: gr.Solution) -> bool:
-    """True where there are edges between nodes, and no rows of another kind, which make no clusters."""
-    return bool(solution.form.between) and not solution.form.unlike_edges
+    """True where there are edges between nodes: rows of another kind make no clusters."""
+    return bool(solution.form.between)
 
 
 # ---- text ------------------------------------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ def tables(model: ModelFile, solution: gr.Solution) -> dict[str, pd.DataFrame]:
     if solution.form.unlike_edges:
         rows = solution.flows.table().dropna(subset=["row"])
         found["rows.csv"] = rows.assign(row=rows["row"].map(_name)).dropna(axis=1, how="all")
-    else:
+    if solution.form.clustered:
         clusters = solution.clusters()
         frame = pd.DataFrame({"node": clusters.labels.keys(), "cluster": clusters.labels.values()})
         found |= {"clusters.csv": frame, "edges.csv": clusters.edges}
@@ -188,9 +188,7 @@ def _point(solution: gr.Solution) -> dict[str, Any]:
         "coefficients": _by_label(solution, _in_units(solution)),
         "latent": _by_label(solution, solution.latent),
     }
-    if solution.form.unlike_edges:
-        return found
-    return found | {"clusters": clusters(solution.clusters())}
+    return found | ({"clusters": clusters(solution.clusters())} if solution.form.clustered else {})
 
 
 def plain(value: Any) -> Any:

@@ -282,7 +282,7 @@ class CrossValidation(Shown):
             },
             index=self.points,
         )
-        if self.problem.form.unlike_edges:  # which make no clusters
+        if not self.problem.form.clustered:  # of rows that are no edges
             frame = frame.drop(columns="clusters")
         return Table.of(frame, self._title(), self.assumed)
 
