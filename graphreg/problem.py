@@ -41,7 +41,7 @@ RAISES: dict[str, type[SolveError]] = {
     "infeasible": InfeasibleError,
     "failed": FailedError,
 }
-ENGINES = "gr.Actors(faults=gr.Faults(...)), gr.Malicious(...), gr.Parts(...)"
+ENGINE = checks.instance(AbstractEngine, "gr.Actors(faults=gr.Faults(...)), gr.Malicious(...), gr.Parts() or gr.MPI()")
 ARGUMENTS = {  # what those of `Problem.solve` may be
     "gap": checks.nonnegative,
     "rounds": checks.count | None,
@@ -51,10 +51,7 @@ ARGUMENTS = {  # what those of `Problem.solve` may be
     "seed": checks.seed | None,
     "callback": checks.function("a function of a Record") | None,
     "progress": checks.switch | None,
-    "engine": replace(
-        checks.instance(AbstractEngine, f"{ENGINES} or gr.MPI(...)") | None,
-        hint=lambda given: f"; {ONE_ENGINE}" * isinstance(given, (list, tuple, set)),
-    ),
+    "engine": replace(ENGINE | None, hint=lambda given: f"; {ONE_ENGINE}" * isinstance(given, (list, tuple, set))),
     "on_failure": checks.one_of("raise", "return"),
 }
 

@@ -30,11 +30,6 @@ def has_point(solution: gr.Solution) -> bool:
     return math.isfinite(solution.objective)
 
 
-def has_clusters(solution: gr.Solution) -> bool:
-    """True where there are edges between nodes: rows of another kind make no clusters."""
-    return bool(solution.form.between)
-
-
 # ---- text ------------------------------------------------------------------------------------------------------------
 def answer(solution: gr.Solution) -> str:
     """The solution with its certificate, the first coefficients, and the clusters."""
@@ -42,7 +37,7 @@ def answer(solution: gr.Solution) -> str:
         why = "" if solution.status == "interrupted" else ": no point was found that satisfies all constraints"
         return f"{solution}\n\nno coefficients{why}"
     parts = [str(solution), _coefficients(solution.table())]
-    if has_clusters(solution):
+    if solution.form.between:
         parts.append(_clusters(solution))
     return "\n\n".join(parts)
 

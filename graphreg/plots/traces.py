@@ -94,15 +94,12 @@ def _draw_run(axes: Axes, name: str, solution: Solution, k: int) -> str:
     certified = [(max(r.round, 1), max(r.relative_gap, LEAST_GAP)) for r in records if r.certified]
     screens = [(max(r.round, 1), max(r.relative_gap, LEAST_GAP)) for r in records if not r.certified]
     seen, points = _rounds_of(solution), np.array(certified).reshape(-1, 2)
-    label = f"{picture(name)} ({solution.status})"
     if len(seen):
         axes.plot(*seen.T, color=style["color"], linestyle=style["linestyle"], linewidth=1.2)
         axes.plot(*np.vstack([seen[-1:], points[-1:]]).T, ":", color=style["color"], linewidth=1.0)
-        axes.plot([], [], markersize=7, linewidth=1.2, label=label, **style)
-        label, style["linestyle"] = "", "none"
     elif screens:
         axes.plot(*np.array(screens).T, ":", **SCREEN, color=style["color"], marker=style["marker"])
-    axes.plot(*points.T, markersize=7, linewidth=1.2, label=label, **style)
+    axes.plot(*points.T, markersize=7, linewidth=1.2, label=f"{picture(name)} ({solution.status})", **style)
     return "rounds" if len(seen) else "screens" if screens else ""
 
 

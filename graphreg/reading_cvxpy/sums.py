@@ -121,8 +121,9 @@ class Thresholded(OwnDomain, AbstractReadPenalty):
         return self.rest.strong_convexity()
 
     def parts(self) -> Sequence[tuple[float, AbstractPenalty]] | None:
+        rest = self.rest.parts() if isinstance(self.rest, AbstractReadPenalty) else [(1.0, self.rest)]
         alike = (self.weights == self.weights[0]).all()
-        return [(float(self.weights[0]), L1()), *(self.rest.parts() or [(1.0, self.rest)])] if alike else None
+        return [(float(self.weights[0]), L1()), *rest] if rest and alike else None
 
 
 def _soft(v: Array, threshold: Array) -> Array:

@@ -449,12 +449,11 @@ class Symbols:
     def conservation(self, where: str) -> list[Row]:
         """(K'u)_i + X_i'a_i = 0, written out, in lines that are no longer than they must be."""
         prices = [words.at_node + words.adjoint_term for words in self.samples]
-        first, *parts = [*prices, *(words.divergence for words in self.edges)]
-        lines = [first]
-        for part in parts:
-            longer = lines[-1] + same(" + ") + part
-            if len(longer.text) + len(" = 0") <= SLIDE:
-                lines[-1] = longer
+        parts = [*prices, *(words.divergence for words in self.edges)]
+        lines = parts[:1]
+        for part in parts[1:]:
+            if len(f"{lines[-1].text} + {part.text} = 0") <= SLIDE:
+                lines[-1] += same(" + ") + part
             else:
                 lines.append(Math("  + ", r"\quad {} + ") + part)
         return [*map(Row, lines[:-1]), Row(lines[-1] + same(" = 0"), prose(where))]

@@ -24,9 +24,7 @@ def price_conditions(words: SampleWords) -> list[Row]:
         slope = price + same(" = ") + scale + Math(" ", r" \, ") + l + same("'(") + x + same(")")
     else:
         slope = price + Math(" in ", r" \in ") + scale + Math(" d", r" \, \partial ") + l + same("(") + x + same(")")
-    definition = Math(f"{l.text}(t) = {value.math.text}", f"{l.latex}(t) = {value.math.latex}")
-    if value.definition:
-        definition += Math(", ", r",\ ") + value.definition
+    definition = l + same("(t) = ") + join([value.math, value.definition], ", ", r",\ ")
     where = prose(f"{words.each}{' at node i' if words.predictor else ''} ({words.block.name})")
     rows = [] if smooth else [Row(INDENT + price + prose(" is a subgradient: any slope between those of both sides"))]
     return [Row(slope, where), *rows, Row(WITH + definition)]
@@ -35,28 +33,27 @@ def price_conditions(words: SampleWords) -> list[Row]:
 def flow_conditions(words: EdgeWords) -> list[Row]:
     flow, weight, z = words.flow, words.weight, words.argument
     weight = NOTHING if weight.text == "1" else weight
+    name = prose(f"{words.each} ({words.block.name})")
     gradient = words.gradient
     if gradient:
-        return [Row(flow + same(" = ") + beside(weight, gradient), prose(f"{words.each} ({words.block.name})"))]
+        return [Row(flow + same(" = ") + beside(weight, gradient), name)]
     slope = Math("d phi(", r"\partial \phi(") + z + same(")")
     subgradient = flow + Math(" in ", r" \in ") + beside(weight, slope)
     if not words.norm:
         phi = words.value(same("z"))
-        definition = Math(f"phi(z) = {phi.math.text}", rf"\phi(z) = {phi.math.latex}")
-        rows = [Row(subgradient, prose(f"{words.each} ({words.block.name})")), Row(WITH + definition)]
-        return rows + ([Row(WITH + phi.definition)] if phi.definition else [])
+        definition = Math("phi(z) = ", r"\phi(z) = ") + phi.math
+        return [Row(subgradient, name), *_with([definition, phi.definition])]
     value = words.value()
     inner = Math(f"<{flow.text}, {z.text}> = ", rf"\langle {flow.latex}, {z.latex} \rangle = ")
     inner += beside(weight, value.math)
-    definitions = [Row(WITH + value.definition)] if value.definition else []
     left, right = words.ends()
     right = right or same("0")
     equal, apart = join((left, right), " = "), join((left, right), " != ", r" \ne ")
     fused = ": the edge is fused" if words.noun == "edge" else ""
     return [
-        Row(words.domain.math, prose(f"{words.each} ({words.block.name})")),
+        Row(words.domain.math, name),
         Row(inner),
-        *definitions,
+        *_with([value.definition]),
         Row(INDENT + prose("the flow is below capacity") + IMPLIES + equal + prose(fused)),
         Row(INDENT + apart + IMPLIES + prose("the flow is at capacity")),
     ]
