@@ -110,6 +110,7 @@ for _name, _place in {  # methods whose work is done further out than their clas
     "Penalty.from_prox": "reading_prox:from_prox",
     "Recovery.plot": "plots:plot_recovery",
     "Solution.nearer": "methods.automatic.auto:nearer",
+    "Solution.plot": "plots:plot_trace",
     "Solution.report": "reporting:report_solution",
     "Solution.save": "saving.solutions:save",
     "Solution.score": "tuning:node_scores",

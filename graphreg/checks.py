@@ -20,7 +20,7 @@ from fractions import Fraction
 from functools import wraps
 from inspect import signature
 from numbers import Integral, Real
-from typing import Any, ParamSpec, Self, TypeGuard, TypeVar, overload
+from typing import Any, ClassVar, ParamSpec, Self, TypeGuard, TypeVar, overload
 
 import numpy as np
 
@@ -237,16 +237,19 @@ def named(function: Callable[P, T]) -> Callable[P, T]:
 
 
 class ChecksNames:
-    """A class whose constructor refuses an argument that it does not have, with the one that was meant."""
+    """A class whose constructor refuses an argument that it does not have, with the one that was meant, or what
+    ``elsewhere`` says of it."""
 
     __slots__ = ()
+    elsewhere: ClassVar[Mapping[str, str]] = {}
 
     def __new__(cls, *args: Any, **given: Any) -> Self:
         del args
         known = signature(cls.__init__).parameters if given else {}
         for name in given:
             if name not in known and not any(each.kind is each.VAR_KEYWORD for each in known.values()):
-                raise ArgumentError(f"{cls.__name__} has no argument {name!r}; {near(name, [*known][1:], 'it has')}")
+                said = cls.elsewhere.get(name) or near(name, [*known][1:], "it has")
+                raise ArgumentError(f"{cls.__name__} has no argument {name!r}; {said}")
         return super().__new__(cls)
 
 

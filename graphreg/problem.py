@@ -30,7 +30,7 @@ from .inputs import Labels
 from .judging import Compiled, Given, Judgement, given_arrays, given_flows, given_point, given_start, judge
 from .methods import METHOD, AbstractMethod, listed
 from .oracles import Oracles
-from .running import KEPT, AbstractEngine, Budget, Checkpoint, Record, Solution, observer_of, solve
+from .running import KEPT, ONE_ENGINE, AbstractEngine, Budget, Checkpoint, Record, Solution, observer_of, solve
 from .terms import Model, updated
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ RAISES: dict[str, type[SolveError]] = {
     "infeasible": InfeasibleError,
     "failed": FailedError,
 }
+ENGINE = checks.instance(AbstractEngine, "gr.Actors(faults=gr.Faults(...)), gr.Malicious(...), gr.Parts() or gr.MPI()")
 ARGUMENTS = {  # what those of `Problem.solve` may be
     "gap": checks.nonnegative,
     "rounds": checks.count | None,
@@ -50,7 +51,7 @@ ARGUMENTS = {  # what those of `Problem.solve` may be
     "seed": checks.seed | None,
     "callback": checks.function("a function of a Record") | None,
     "progress": checks.switch | None,
-    "engine": checks.instance(AbstractEngine, "gr.Actors(faults=gr.Faults(...)), gr.Parts(...) or gr.MPI(...)") | None,
+    "engine": replace(ENGINE | None, hint=lambda given: f"; {ONE_ENGINE}" * isinstance(given, (list, tuple, set))),
     "on_failure": checks.one_of("raise", "return"),
 }
 

@@ -8,9 +8,9 @@ from typing import Any, final
 
 import numpy as np
 
-from .base.escaping import upright, visible
+from .base.escaping import visible
 from .errors import ConvexityError, TermError
-from .terms import ULP, Array, Notation, bisected
+from .terms import ULP, Array, bisected
 from .terms.penalties import AbstractPenalty, OwnDomain, row_norm, tried
 
 CALLS = "they are called as value(z) and prox(v, step), with z and v of the shape (m, k) and step of the shape (m,)"
@@ -146,11 +146,6 @@ class ProxPenalty(OwnDomain, AbstractPenalty):
 
     def is_users(self) -> bool:
         return True  # the functions are
-
-    @property
-    def notation(self) -> Notation:
-        latex = upright(self.name)
-        return Notation(f"{self.name}(%z)", f"%c {self.name}*(%u / %c)", "", rf"{latex}(%z)", rf"%c \, {latex}^*", "")
 
     def __repr__(self) -> str:
         return f"ProxPenalty({self.name})"

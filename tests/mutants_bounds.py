@@ -30,10 +30,12 @@ from graphreg.terms.penalties.non_negative import NonNegative
 from graphreg.terms.penalties.quadratic import Quadratic
 from graphreg.terms.penalties.squared_l2 import SquaredL2
 from graphreg.terms.penalties.zero import Zero
+from graphreg.terms.records import Statement
 
 VALUE, CONJUGATE = "value bound of losses", "conjugate bound of losses"
 Z_VALUE, U_CONJUGATE = "value bound of penalties", "conjugate bound of penalties"
 DIFFERENCES = from_cvxpy(lambda z: cp.norm1(cp.diff(z))).acting_on(3)
+WIDE, HALF = Statement("HuberNorm", 0.25), Statement("Quadratic", (np.eye(3) / 2).tolist())
 ROUNDED = 1.0 + 2.0**-46  # more than any rounding of a bound
 
 
@@ -82,6 +84,8 @@ LOSSES = [
         CONJUGATE,
         conjugate_bound=lambda s, b, e, y: (np.abs(b) + e).max(1) ** 2 / 2,
     ),
+    mutant("squared: stated as a wide huber", SQUARED, "statement", statement=lambda s: Statement("huber", 1.0)),
+    mutant("squared: stated without its targets", SQUARED, "statement", stated_targets=lambda s, y: (0.0 * y).tolist()),
     mutant("mean: prices that sum to 0", MEAN, "dependent", dependent=lambda s, y: np.zeros(len(y), dtype=int)),
     mutant("huber: no domain", HUBER, CONJUGATE, conjugate_bound=SquaredLoss.conjugate_bound),
     mutant(
@@ -191,6 +195,12 @@ PENALTIES = [
     mutant("quadratic: half the root", Quadratic(SINGULAR), "composed", composed=lambda s: (s.root / 2, SquaredL2())),
     mutant("quadratic: one row of it", Quadratic(SINGULAR), "composed", composed=lambda s: (s.root[:1], SquaredL2())),
     mutant("l1: half of itself", L1(), "parts", parts=lambda s: [(0.5, L1())]),
+    mutant("l1: stated as another norm", L1(), "statement", statement=lambda s, k: Statement("L2")),
+    mutant("huber norm: stated of another size", HuberNorm(0.2), "statement", statement=lambda s, k: WIDE),
+    mutant("ball: stated as a larger one", Ball(2.5), "statement", statement=lambda s, k: Statement("Ball", 2.6)),
+    mutant("box: stated without its bounds", Box(-0.5, 2.0), "statement", statement=lambda s, k: Statement("L1")),
+    mutant("quadratic: stated by half", Quadratic(np.eye(3)), "statement", statement=lambda s, k: HALF),
+    mutant("l2: stated by a name of its own", L2(), "statement", statement=lambda s, k: Statement("Length")),
     mutant("l1: with a square beside it", L1(), "parts", parts=lambda s: [(1.0, L1()), (0.5, SquaredL2())]),
     mutant("l1: less than nothing of a part", L1(), "parts", parts=lambda s: [(2.0, L1()), (-1.0, L1())]),
     mutant(

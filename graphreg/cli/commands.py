@@ -79,7 +79,7 @@ def solve(read: Any, out: Path | None, proof: Path | None, force: bool, **asked:
         clusters = results.clusters_of(solution, prove)
     if said:
         say(results.answer(solution, clusters))
-    if prove and (rows := solution.form.unlike_edges):
+    if prove and clusters is None and (rows := solution.form.unlike_edges):
         exits.say(f"--prove: rows of {rows[0].name} make no clusters, and nothing was looked for", err=True)
     files: list[str] = []
     undrawn: dict[str, str] = {}

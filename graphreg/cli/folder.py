@@ -143,8 +143,7 @@ def draw_all(drawings: Mapping[str, Callable[[], bytes]]) -> tuple[dict[str, byt
 def _pictures(solution: gr.Solution) -> dict[str, Callable[[], bytes]]:
     """The graph, where it can be drawn, and the trace."""
     drawings: dict[str, Callable[[], bytes]] = {}
-    form = solution.form
-    if form.n <= DRAWABLE and form.between and not form.unlike_edges:
+    if solution.form.n <= DRAWABLE and solution.form.between:
         drawings["graph.png"] = partial(_draw, "plot_graph", solution, (9.0, 6.0))
     if solution.trace.certified():
         drawings["trace.png"] = partial(_draw, "plot_trace", solution, (8.0, 5.0))

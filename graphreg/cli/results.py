@@ -33,7 +33,7 @@ def has_point(solution: gr.Solution) -> bool:
 
 def clusters_of(solution: gr.Solution, prove: bool) -> Clusters | None:
     """The clusters, with proofs where ``prove`` asks for them; None where rows make none, or there is no point."""
-    return solution.clusters(prove) if has_point(solution) and not solution.form.unlike_edges else None
+    return solution.clusters(prove) if has_point(solution) and solution.form.clustered else None
 
 
 # ---- text ------------------------------------------------------------------------------------------------------------
@@ -74,10 +74,10 @@ def tables(model: ModelFile, solution: gr.Solution, clusters: Clusters | None) -
     if not has_point(solution):
         return {}
     found = {"coefficients.csv": _rows(solution, "node", _in_units(solution))}
-    if clusters is None:
+    if solution.form.unlike_edges:
         rows = solution.flows.table().dropna(subset=["row"])
         found["rows.csv"] = rows.assign(row=rows["row"].map(_name)).dropna(axis=1, how="all")
-    else:
+    if clusters is not None:
         frame = pd.DataFrame({"node": clusters.labels.keys(), "cluster": clusters.labels.values()})
         found |= {"clusters.csv": frame, "edges.csv": clusters.edges}
     found["flows.csv"] = _flows(solution)

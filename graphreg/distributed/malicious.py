@@ -16,7 +16,7 @@ from ..errors import MethodError
 from ..form import Form
 from ..methods import AbstractIteration
 from ..network import Arcs, LocalView
-from ..running import AbstractEngine, Start
+from ..running import ONE_ENGINE, AbstractEngine, Start
 from ..terms import Array
 
 Attack = Callable[[Array, np.random.Generator], Array]
@@ -58,6 +58,7 @@ class Malicious(AbstractEngine):
         one_of("sign flip", "constant", "noise") | function("a function of the numbers and a Generator"), "sign flip"
     )
     size: float = checked(nonnegative, 1.0)
+    elsewhere = dict.fromkeys(("faults", "drop", "crash"), ONE_ENGINE)
 
     def __post_init__(self) -> None:
         check_fields(self, MethodError)

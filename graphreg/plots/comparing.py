@@ -167,11 +167,12 @@ def _end(solution: Solution, bound: float) -> float:
     """The gap that the run certified; of a baseline how far its objective lies above the bound."""
     certificate = solution.certificate
     if solution.own is not None:
-        return _above(solution, solution.objective, bound)
+        return above(solution, solution.objective, bound)
     return max(certificate.relative_gap, LEAST_GAP) if certificate.valid else np.nan
 
 
-def _above(solution: Solution, objective: float, bound: float) -> float:
+def above(solution: Solution, objective: float, bound: float) -> float:
+    """How far an objective lies above a bound, as a relative gap."""
     return max(relative(objective - bound, objective, bound, common(solution.form).floor), LEAST_GAP)
 
 
@@ -185,7 +186,7 @@ def _course(solution: Solution, bound: float, field: str) -> tuple[Array, Array]
     primal = np.array([record.primal for record in records], dtype=float)
     best = np.minimum.accumulate(np.where(np.isfinite(primal), primal, np.inf))
     keep = np.isfinite(best)
-    return cost[keep], np.array([_above(solution, value, bound) for value in best[keep]])
+    return cost[keep], np.array([above(solution, value, bound) for value in best[keep]])
 
 
 # ---- an audit drawn: how far the points of a run are from the optimum ------------------------------------------------

@@ -17,6 +17,7 @@ from ..errors import ModelError
 from ..running import Record, Solution
 from ..terms import Array
 from .canvas import COSTS, LEAST_GAP, axes_for, described, finished, legend_below, line_style, log_scale, titled
+from .comparing import above
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,8 +29,9 @@ def plot_trace(solutions: Solution | Sequence[Solution] | Mapping[str, Solution]
     """The relative gap of runs against rounds, both axes logarithmic.
 
     Large markers on lines are certified gaps; the small hollow ones on thin dotted lines, in the colour of their run,
-    are screens, cheap estimates that certify nothing. A solution without rounds (an exact one) is a horizontal line at
-    its certified gap.
+    are screens, cheap estimates that certify nothing. Of a run that was observed, ``observe="w"``, a line without
+    markers stands in for these: how far the objective after each round lies above the bound that the run certified. A
+    solution without rounds (an exact one) is a horizontal line at its certified gap.
 
     Parameters
     ----------
@@ -56,8 +58,10 @@ def plot_trace(solutions: Solution | Sequence[Solution] | Mapping[str, Solution]
     if not runs:
         raise ModelError("plot_trace needs at least one solution")
     axes = axes_for(ax, (8.0, 5.0))
-    screened = [_draw_run(axes, name, solution, k) for k, (name, solution) in enumerate(runs.items())]
-    if any(screened):
+    kinds = [_draw_run(axes, name, solution, k) for k, (name, solution) in enumerate(runs.items())]
+    if "rounds" in kinds:
+        axes.plot([], [], color="0.4", label="line: objective above the bound")
+    if "screens" in kinds:
         axes.plot([], [], "o:", **SCREEN, color="0.4", label="small: screens (not certified)")
     described(axes, "communication rounds", "relative gap", "xy", "0.9")
     return finished(axes, "Certified relative gap")
@@ -77,8 +81,8 @@ def _named(solutions: Solution | Sequence[Solution] | Mapping[str, Solution]) ->
     return runs
 
 
-def _draw_run(axes: Axes, name: str, solution: Solution, k: int) -> bool:
-    """Draws one run; whether it has screens."""
+def _draw_run(axes: Axes, name: str, solution: Solution, k: int) -> str:
+    """Draws one run; what stands between its certificates: "rounds", "screens", or nothing."""
     records = [record for record in solution.trace.records if np.isfinite(record.relative_gap)]
     style = line_style(k)
     if not solution.trace.records:
@@ -86,14 +90,26 @@ def _draw_run(axes: Axes, name: str, solution: Solution, k: int) -> bool:
             gap = max(solution.certificate.relative_gap, LEAST_GAP)
             style["marker"] = None
             axes.axhline(gap, label=f"{picture(name)}, {gap:.1e}", **style)
-        return False
+        return ""
     certified = [(max(r.round, 1), max(r.relative_gap, LEAST_GAP)) for r in records if r.certified]
     screens = [(max(r.round, 1), max(r.relative_gap, LEAST_GAP)) for r in records if not r.certified]
-    if screens:
+    seen, points = _rounds_of(solution), np.array(certified).reshape(-1, 2)
+    if len(seen):
+        axes.plot(*seen.T, color=style["color"], linestyle=style["linestyle"], linewidth=1.2)
+        axes.plot(*np.vstack([seen[-1:], points[-1:]]).T, ":", color=style["color"], linewidth=1.0)
+    elif screens:
         axes.plot(*np.array(screens).T, ":", **SCREEN, color=style["color"], marker=style["marker"])
-    points = np.array(certified).reshape(-1, 2)
     axes.plot(*points.T, markersize=7, linewidth=1.2, label=f"{picture(name)} ({solution.status})", **style)
-    return bool(screens)
+    return "rounds" if len(seen) else "screens" if screens else ""
+
+
+def _rounds_of(solution: Solution) -> Array:
+    """Each observed round with the gap from its objective to the bound of the run, (k, 2)."""
+    seen, bound = solution.observed, solution.certificate.dual
+    if seen is None or "w" not in seen or solution.own is not None or not solution.certificate.valid:
+        return np.zeros((0, 2))
+    each = [(k, solution.form.primal(w)) for k, w in zip(seen.rounds, seen["w"], strict=True) if k > 0]
+    return np.array([(k, above(solution, P, bound)) for k, P in each if np.isfinite(P)]).reshape(-1, 2)
 
 
 # ---- the two bounds of an optimum as a run closes them, and the gap between. matplotlib is imported when it is drawn

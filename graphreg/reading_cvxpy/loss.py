@@ -92,7 +92,7 @@ class CvxpyLoss(AbstractSmoothLoss):
             formula = plain(self.function(cp.Variable(name="x"), cp.Parameter(name="y")))
         value = f"{n}(%z; %y)" + f" where {n}(x; y) = {formula}" * bool(formula)
         typeset = f"{latex}(%z; %y)" + rf" \text{{ where }} {latex}(x; y) = {upright(formula)}" * bool(formula)
-        return Notation(value, f"%c {n}*(%u / %c; %y)", "", typeset, rf"%c \, {latex}^*", "")
+        return Notation(value, f"%c {n}*(%u / %c; %y)", "", typeset, rf"%c \, {latex}^*(%u / %c; %y)", "")
 
     def _line(self, x: Array, y: Array) -> Line:
         """The loss along the line of all predictors, each sample by itself."""

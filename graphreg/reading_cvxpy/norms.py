@@ -38,8 +38,8 @@ class ScaledNorm(AbstractReadPenalty, AbstractNorm):
     def extent(self, k: int) -> float:
         return self.norm.extent(k) / self.factor
 
-    def parts(self) -> Sequence[tuple[float, AbstractPenalty]]:
-        return [(self.factor, self.norm)]
+    def parts(self) -> Sequence[tuple[float, AbstractPenalty]] | None:
+        return None if isinstance(self.norm, AbstractReadPenalty) else [(self.factor, self.norm)]
 
 
 @final

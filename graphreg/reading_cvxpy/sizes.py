@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -16,11 +17,14 @@ from ..terms.penalties import (
     LEAST_SLACK,
     AbstractNorm,
     AbstractOneSided,
+    AbstractPenalty,
     AbstractSmoothPenalty,
     DualBall,
     Everywhere,
     FlowDomain,
+    HuberNorm,
     OneSidedDomain,
+    SquaredL2,
     norm_bound,
     row_norm,
 )
@@ -72,6 +76,22 @@ def _shares(u: Array, most: Array) -> Array:
         return np.where(u == 0.0, 0.0, u / most)
 
 
+Parts = Sequence[tuple[float, AbstractPenalty]]
+
+
+def _multiples(h: Sides | RootedSides, norm: AbstractNorm, square: bool, huber: bool) -> Parts | None:
+    """Sizes that are all alike, as multiples of the library's own: ``norm`` is the sum of the sizes, ``square`` says
+    whether that of their squares is ||z||_2^2, ``huber`` whether one size is ||z||_2."""
+    if not isinstance(h, Sides) or any((each != each[0]).any() for each in (h.length, h.low, h.jump, h.bend)):
+        return None
+    low, jump, bend = h.low[0], h.jump[0], h.bend[0]
+    if len(low) == 1 and (square or bend[0] == 0.0):
+        return [(float(by), phi) for by, phi in ((low[0], norm), (bend[0], SquaredL2())) if by > 0.0]
+    if huber and len(low) == 2 and low[0] == jump[1] == bend[1] == 0.0:
+        return [(float(bend[0]), HuberNorm(float(h.length[0, 0])))]
+    return None
+
+
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class OfNorm(AbstractOfSizes):
@@ -111,6 +131,10 @@ class OfNorm(AbstractOfSizes):
         level = (total - r) / j if sums else r
         above = (size > level).sum(axis=1, keepdims=True)
         return np.where(above > 0, np.take_along_axis(level, np.maximum(above - 1, 0), axis=1), size[:, :1])
+
+    def parts(self) -> Parts | None:
+        euclidean = isinstance(self.norm, L2)
+        return _multiples(self.h, self.norm, square=euclidean, huber=euclidean)
 
     def strong_convexity(self) -> float:
         # on the whole line beyond a kink at 0, if h bends everywhere
@@ -153,6 +177,9 @@ class OfAbsolute:
     @property
     def domain(self) -> FlowBox:
         return FlowBox(self, -self.h.last, self.h.last)
+
+    def parts(self) -> Parts | None:
+        return _multiples(self.h, L1(), square=True, huber=len(self.h.last) == 1)
 
 
 @final

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from ..terms import ULP, Array, RecessionCone
-from ..terms.penalties import AbstractOneSided, AbstractPenalty, FlowDomain, OwnDomain
+from ..terms.penalties import L1, AbstractOneSided, AbstractPenalty, FlowDomain, OwnDomain
 from .source import AbstractReadPenalty
 
 Blocked = Sequence[tuple[Array, AbstractPenalty]]  # penalties, each with the coordinates that it acts on
@@ -119,6 +119,11 @@ class Thresholded(OwnDomain, AbstractReadPenalty):
 
     def strong_convexity(self) -> float:
         return self.rest.strong_convexity()
+
+    def parts(self) -> Sequence[tuple[float, AbstractPenalty]] | None:
+        rest = self.rest.parts() if isinstance(self.rest, AbstractReadPenalty) else [(1.0, self.rest)]
+        alike = (self.weights == self.weights[0]).all()
+        return [(float(self.weights[0]), L1()), *rest] if rest and alike else None
 
 
 def _soft(v: Array, threshold: Array) -> Array:

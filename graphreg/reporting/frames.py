@@ -82,11 +82,11 @@ def of_answer(solution: Solution, facts: dict[str, Any]) -> Frame:
 
 
 def _clusters(solution: Solution) -> tuple[Array, Sequence[int]]:
-    """The number of each edge's state among `STATES`, and of each node's cluster; where rows that are no edges stand
-    beside them nothing is said of either."""
+    """The number of each edge's state among `STATES`, and of each node's cluster; its own where all rows are no
+    edges."""
     form = solution.form
-    if form.unlike_edges:
-        return np.full(len(ends_of(form)), STATES.index("undecided")), range(form.space.n_observed)
+    if not form.clustered:
+        return np.zeros(0, dtype=int), range(form.space.n_observed)
     found = solution.clusters()
     number = np.array([STATES.index(state) for state in found.edges["state"]], dtype=int)
     return number, [found.labels[label] for label in form.space.index]

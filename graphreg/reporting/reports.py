@@ -164,7 +164,7 @@ def _facts(solution: Solution, label: str, said: str) -> dict[str, Any]:
     bounds = f"{said}: {sentences.bounds(solution)}"
     if certificate.valid:
         bounds += f", relative gap {certificate.relative_gap:.2g}"
-    if solution.form.between and not solution.form.unlike_edges:
+    if solution.form.between:
         bounds += f"; {count(solution.clusters().count, 'cluster')}"
     end = {"dual": _number(certificate.dual), "primal": _number(certificate.primal)}
     return {

@@ -58,7 +58,7 @@ def certificate(solution: Solution) -> list[str]:
     if solution.form.unlike_edges:
         names = ", ".join(dict.fromkeys(edge.name for edge in solution.form.unlike_edges))
         said.append(f"The rows of {names} are no edges, and are not drawn; solution.flows.table() has them.")
-    elif solution.form.between:
+    if solution.form.between:
         said.append(f"Clusters: {solution.clusters()}.")
     return said
 

@@ -6,6 +6,7 @@ from .budget import WarmStart as WarmStart
 from .driver import around as around
 from .driver import view_of as view_of
 from .method import METHOD as METHOD
+from .method import ONE_ENGINE as ONE_ENGINE
 from .method import AbstractEngine as AbstractEngine
 from .method import AbstractIteration as AbstractIteration
 from .method import AbstractMethod as AbstractMethod

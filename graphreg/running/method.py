@@ -299,6 +299,12 @@ def _numbers(value: Any, name: str) -> Iterator[tuple[str, Array | tuple[Array, 
             yield from _numbers(each, f"{name}[{k}]")
 
 
+ONE_ENGINE = (
+    "a run has one engine, and liars cannot be put on a lossy network: take gr.Malicious(nodes), where clients may be "
+    "away by availability= of their method, gr.FedAvg(availability=0.8), or gr.Actors(faults=...) without liars"
+)
+
+
 class AbstractEngine(ChecksNames, ABC):
     """The place in which ``problem.solve(method, engine=...)`` runs a method: the driver, with clock and
     certificates, stays here, and the engine carries out its rounds."""

@@ -28,6 +28,7 @@ from .trace import Trace
 if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
+    from matplotlib.axes import Axes
 
     from ..base.tables import Table
     from ..certificate.kkt import KKT
@@ -386,6 +387,26 @@ class Solution(Shown):
         >>> solution.report(folder / "answer.html")
         """
         shortcut("Solution.report")(self, file, positions, outlines, comparison)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The certified relative gap against the rounds; after each round where the parameters were observed, as in
+        ``problem.solve(gr.ADMM(), observe="w").plot()``. See `plots.plot_trace`.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ModelError
+            Where matplotlib is missing.
+
+        Examples
+        --------
+        >>> problem.solve(gr.ADMM(), observe="w").plot().get_ylabel()
+        'relative gap'
+        """
+        return shortcut("Solution.plot")(self, ax)
 
     def predict(self, frame: Any, kind: str = "response") -> pd.Series | pd.DataFrame:
         """Predictions for the rows of a frame with the columns that the data had (the target is not needed).

@@ -88,9 +88,9 @@ class Named:
         return TermError(f"{self.called()} {need}")
 
 
-def names_of(term: object) -> tuple[str, str]:
-    """The name of a term's class, as text and as LaTeX."""
-    name = type(term).__name__
+def names_of(term: Named) -> tuple[str, str]:
+    """How a term is called, as text and as LaTeX."""
+    name = term.called()
     return name, upright(name)
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..certificate import TermRows, laws
+from ..certificate.proof import checked_values
 from ..checks import instance
 from ..errors import DataError, TermError
 from ..terms.losses import AbstractLoss, AbstractSmoothLoss, PriceDomain
+from ..verify import LOSSES
 from . import bounds, fenchel, predictions, prices, recession, written
 from .probe import LossProbe
 from .report import (
@@ -17,6 +19,7 @@ from .report import (
     check_numbers,
     demand,
     demand_on_its_domain,
+    distance,
     dots,
     frozen,
     judge,
@@ -194,6 +197,15 @@ def scales(loss: AbstractLoss, samples: LossProbe) -> Failures:
         expected, got = (data.weights, s) if loss.scale == "sum" else (1.0, np.bincount(data.node, s))
         sentence = f"the scales are those of scale={loss.scale!r}"
         yield from judge(sentence, np.abs(got - expected), samples.tolerance, got=got)
+
+
+def statement(loss: AbstractLoss, samples: LossProbe) -> Failures:
+    """What statement() names in a proof is l, as the checker of proofs computes it."""
+    if (stated := loss.statement()) is None:
+        return []
+    x, y = samples.x, samples.y
+    gap = distance(loss.value(x, y), checked_values(stated, LOSSES, x, loss.stated_targets(y)), 1e-4)
+    return judge("l is the loss that a proof states", gap, samples.tolerance, x=x, y=y)
 
 
 LAWS = laws_of(AbstractLoss, globals(), vars(prices), vars(bounds), vars(recession), vars(predictions))

@@ -7,10 +7,12 @@ from collections.abc import Iterable
 import numpy as np
 
 from ..certificate import TermRows, laws
+from ..certificate.proof import checked_values
 from ..checks import count, instance, sequence
 from ..errors import TermError
 from ..terms.penalties import AbstractOneSided, AbstractPenalty, FlowDomain
 from ..terms.penalties import is_equality as allows_zero_only
+from ..verify import PENALTIES
 from . import bounds, derived, fenchel, written
 from .probe import Probe
 from .report import (
@@ -165,6 +167,16 @@ def as_written(penalty: AbstractPenalty, probe: Probe) -> Failures:
     z = np.vstack([probe.points, 0.9 * phi.prox(probe.points, 1.0)])
     z = z[np.isfinite(phi.value(z))]  # elsewhere CVXPY's formulas may give any number
     return written.has_the_value(TermRows(penalty), z, max(1e-9, probe.tolerance), phi.value)
+
+
+def statement(penalty: AbstractPenalty, probe: Probe) -> Failures:
+    """What statement(k) names in a proof is phi, as the checker of proofs computes it."""
+    if (stated := penalty.statement(probe.k)) is None:
+        return []
+    nearest = penalty.prox(probe.points, 1.0)  # of a constraint: at its boundary
+    z = frozen(np.vstack([probe.points, 0.999 * nearest, 1.001 * nearest]))
+    gap = distance(penalty.value(z), checked_values(stated, PENALTIES, z), 1e-4)
+    return judge("phi is the penalty that a proof states", gap, probe.tolerance, z=z)
 
 
 LAWS = laws_of(AbstractPenalty, globals(), vars(derived), vars(bounds))

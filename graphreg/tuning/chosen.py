@@ -299,7 +299,7 @@ class CrossValidation(Shown):
             },
             index=self.points,
         )
-        if self.problem.form.unlike_edges:  # which make no clusters
+        if not self.problem.form.clustered:  # of rows that are no edges
             frame = frame.drop(columns="clusters")
         return Table.of(frame, self._title(), self.assumed)
 
@@ -359,7 +359,7 @@ class CrossValidation(Shown):
         return {f"{name}[{each}]": column for each, column in zip(what, values.T, strict=True)}
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The scores with their standard errors against the strength; see `explain.plot_cross_validation`."""
+        """The scores with their standard errors against the strength; see `plots.plot_cross_validation`."""
         return shortcut("CrossValidation.plot")(self, ax)
 
     # ---- in words ------------------------------------------------------------------------------------------------

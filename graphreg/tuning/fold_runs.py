@@ -134,7 +134,7 @@ class FoldTask:
                     raise KeyboardInterrupt
                 links[k] = _links(self.form, solution.certificate.w, fold.test)
                 statuses[k], gaps[k] = solution.status, solution.certificate.relative_gap
-                clusters[k] = 0 if self.form.unlike_edges else cluster_count(solution.certificate)
+                clusters[k] = cluster_count(solution.certificate) if self.form.clustered else 0
                 tick(1)
         except (ModelError, MethodError) as error:
             raise type(error)(f"fold {fold.name!r}: {error}") from error

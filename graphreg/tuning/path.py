@@ -168,7 +168,7 @@ class Path(Shown):
         return events(self.strengths, [solution.clusters() for solution in self])
 
     def plot(self, node: Hashable = None, feature: Any = None, ax: Axes | None = None) -> Axes:
-        """Coefficients and the number of clusters against the strength; see `explain.plot_path`."""
+        """Coefficients and the number of clusters against the strength; see `plots.plot_path`."""
         return shortcut("Path.plot")(self, node, feature, ax)
 
     def report(self, file: Any, *, positions: Any = None, outlines: Any = None) -> None:

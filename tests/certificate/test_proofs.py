@@ -245,6 +245,53 @@ def test_a_composition_is_proved_as_its_parts(tmp_path):
     assert "L1" in str(check((tmp_path / "proof.json").read_bytes()))
 
 
+OF_CVXPY = {  # functions of CVXPY, and what each of them is
+    "2 l1": (2, lambda z: 2 * cp.norm1(z), [(2, gr.L1())]),
+    "0.25 max": (2, lambda z: 0.25 * cp.norm_inf(z), [(0.25, gr.LInf())]),
+    "squares": (2, lambda z: cp.sum(cp.square(z)), [(2, gr.SquaredL2())]),
+    "half squares": (2, lambda z: cp.sum_squares(z) / 2, [(1, gr.SquaredL2())]),
+    "huber of the norm": (2, lambda z: cp.huber(cp.norm(z), 0.5), [(2, gr.HuberNorm(0.5))]),
+    "huber of a number": (1, lambda z: cp.sum(cp.huber(z, 0.5)) / 2, [(1, gr.HuberNorm(0.5))]),
+    "elastic net": (2, lambda z: cp.norm1(z) + cp.sum_squares(z), [(1, gr.L1()), (2, gr.SquaredL2())]),
+    "norm and square": (2, lambda z: 2 * cp.norm(z) + cp.sum_squares(z), [(2, gr.L2()), (2, gr.SquaredL2())]),
+    "sparse group": (2, lambda z: cp.norm1(z) + 2 * cp.norm(z), [(1, gr.L1()), (2, gr.L2())]),
+    "two norms": (2, lambda z: cp.norm_inf(z) + 0.5 * cp.norm1(z), [(0.5, gr.L1()), (1, gr.LInf())]),
+}
+
+
+@pytest.mark.parametrize("name", OF_CVXPY)
+def test_a_function_of_cvxpy_that_is_a_sum_of_ours_is_proved_as_that(name, tmp_path):
+    k, function, parts = OF_CVXPY[name]
+    loss = gr.SquaredLoss(data(d=k))
+    ours = gr.Problem(loss + sum(0.5 * by * gr.TotalVariation(CHAIN, phi) for by, phi in parts))
+    problem = gr.Problem(loss + 0.5 * gr.TotalVariation(CHAIN, gr.Penalty.from_cvxpy(function)))
+    assert problem.hash() == ours.hash()
+    solution = problem.solve(gap=1e-8)
+    proved = solution.prove(tmp_path / "proof.json")
+    assert proved.hash == ours.hash()
+    assert float(proved.upper - proved.lower) <= 10 * solution.certificate.gap
+    check((tmp_path / "proof.json").read_bytes())
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda z: cp.sum(cp.huber(z, 0.5)),  # of each number, and HuberNorm is of their norm
+        lambda z: cp.square(cp.norm1(z)),  # no square of the Euclidean norm
+        lambda z: cp.square(cp.norm_inf(z)),
+        lambda z: cp.norm1(cp.multiply([1, 2], z)),  # no multiple of the l1 norm
+        lambda z: cp.sum_squares(z) + cp.norm1(cp.multiply([1, 2], z)),
+        lambda z: cp.maximum(cp.norm(z) - 0.1, 0),
+        lambda z: cp.maximum(cp.sum_squares(z), 2 * cp.norm(z)),  # a kink where Huber has none
+        lambda z: cp.norm1(z) + cp.norm(z, 3),
+    ],
+)
+def test_a_function_of_cvxpy_that_is_no_such_sum_is_refused_with_the_way_out(function, tmp_path):
+    problem = gr.Problem(gr.SquaredLoss(data()) + 0.5 * gr.TotalVariation(CHAIN, gr.Penalty.from_cvxpy(function)))
+    with pytest.raises(ProofError, match=r"cannot be stated.*gr\.certify\(problem\.compile\(\)\.cvxpy\)\.prove"):
+        problem.solve().prove(tmp_path / "proof.json")
+
+
 def test_what_cannot_be_stated_is_refused(tmp_path):
     import cvxpy as cp
 

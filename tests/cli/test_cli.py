@@ -329,20 +329,31 @@ def test_models_of_rows_are_solved_and_their_rows_written(tmp_path):
     tables(tmp_path)
     rows = [{"penalty": "L1", "along": "day", "order": 2, "strength": 0.3, "parameter": "lam"}]
     data = {**BASE["data"], "file": "dated.csv"}
+    alone = {name: table for name, table in BASE.items() if name not in ("graph", "total_variation")}
+    write(tmp_path, {**alone, "data": data, "rows": rows})
+    done = run("solve", tmp_path / "model.toml", "--out", tmp_path / "alone")
+    assert done.exit_code == 0, done.output
+    assert "clusters" not in done.output
+    assert not (tmp_path / "alone" / "clusters.csv").exists()
+    assert "clusters" not in json.loads((tmp_path / "alone" / "result.json").read_text())
+    assert "make no clusters, and nothing was looked for" in run("solve", tmp_path / "model.toml", "--prove").stderr
     write(tmp_path, {**BASE, "data": data, "rows": rows})
     out = tmp_path / "out"
     done = run("solve", tmp_path / "model.toml", "--out", out)
     assert done.exit_code == 0, done.output
-    assert "clusters" not in done.output
-    assert not (out / "clusters.csv").exists()
     table = pd.read_csv(out / "rows.csv")
     assert table["row"].tolist() == ["01/02/03", "02/03/04", "03/04/05", "04/05/06"]
     assert (table["length"] <= 0.3 * np.sqrt(2) + 1e-9).all()
     assert set(pd.read_csv(out / "flows.csv")["term"]) == {"TotalVariation(L2)"}
     content = json.loads((out / "result.json").read_text())
-    assert "clusters" not in content
-    assert "make no clusters, and nothing was looked for" in run("solve", tmp_path / "model.toml", "--prove").stderr
     assert content["coefficients"].keys() == {"01", "02", "03", "04", "05", "06", "07"}
+    solution = gr.read_model(tmp_path / "model.toml").solve()  # the edges beside the rows have clusters all the same
+    clusters = solution.clusters()
+    assert str(clusters).split(";")[0] in done.output
+    assert content["clusters"]["count"] == clusters.count
+    assert pd.read_csv(out / "clusters.csv")["cluster"].tolist() == list(clusters.labels.values())
+    assert pd.read_csv(out / "edges.csv")["state"].tolist() == clusters.edges["state"].tolist()
+    assert (out / "graph.png").exists()
     for command in ("methods", "report", "path", "cv", "compare"):
         extra = ["--strengths", "0.1,0.3"] if command in ("path", "cv") else []
         done = run(command, tmp_path / "model.toml", *extra, *(["--out", tmp_path / "r.html"] * (command == "report")))

@@ -302,6 +302,19 @@ def test_latex_is_one_aligned_environment():
     assert problem.kkt()._repr_latex_().startswith("$$\n\\begin{aligned}")
 
 
+def test_the_optimality_conditions_fit_a_slide():
+    """No line is wider than one, each condition has its own, and what is true of several penalties is said once."""
+    edges = [strength * gr.TotalVariation(path(), phi) for strength, phi in [(0.1, gr.L2()), (0.2, gr.L1())]]
+    written = gr.Problem(gr.SquaredLoss(data()) + sum(edges) + 0.3 * gr.TotalVariation(path(), gr.LInf())).kkt()
+    latex = written.latex()
+    for line in latex.splitlines():
+        shown = re.sub(r"\\\\(\[1ex\])?|[{}&^ ]|\\([a-zA-Z]*frac|text|mathrm|q?quad|[,;])(?![a-zA-Z])", "", line)
+        assert len(re.sub(r"\\[a-zA-Z]+|\\.", "x", shown)) <= 72, line
+    assert latex.count("below capacity") == latex.count("at capacity") == str(written).count("below capacity") == 1
+    assert not re.search(r"\\le .*\\langle .*w_j", latex)
+    assert latex.index(r"\|w_i - w_j\|_\infty") < latex.index("below capacity")
+
+
 def test_matplotlib_reads_the_formulas():
     mathtext = pytest.importorskip("matplotlib.mathtext")
     parser = mathtext.MathTextParser("path")
@@ -327,6 +340,12 @@ def test_prose_survives_latex(words):
         ("||%u|| <= 0.5 %c", "0.1 A_e", "||u|| <= 0.5 * 0.1 A_e"),
         ("%u^2 / (2 %c)", "1", "u^2 / 2"),
         ("%u^2 / (2 %c)", "lam", "u^2 / (2 lam)"),
+        ("%u^2 / (4%c)", "0.5", "u^2 / (4 * 0.5)"),
+        ("%u^2 / (4%c)", "1", "u^2 / 4"),
+        ("%c 0.25 %u^2", "0.5", "0.5 * 0.25 u^2"),
+        ("%c * 0.25 %u^2", "1", "0.25 u^2"),
+        ("%c / 4 %u^2", "1", "1 / 4 u^2"),
+        ("-%c <= %u <= %c", "1", "-1 <= u <= 1"),
         ("%c f(%u / %c)", "1", "f(u)"),
         ("%c f(%u / %c)", "lam A_e", "lam A_e f(u / (lam A_e))"),
         ("%z' Q %z / 2", "1", "(p - q)' Q (p - q) / 2"),
@@ -337,6 +356,53 @@ def test_prose_survives_latex(words):
 def test_tokens_are_replaced_with_sense(template, weight, filled):
     symbols = [writing.same(each) for each in ("p - q", "u", weight, "y")]
     assert blocks.fill(template, template, *symbols).math.text == filled
+
+
+@pytest.mark.parametrize(
+    ("template", "weight", "filled"),
+    [
+        (r"%c \frac{1}{4} |%u|", "0.5", r"0.5 \cdot \frac{1}{4} |u|"),
+        (r"\frac{1}{4} %c |%u|", "0.5", r"\frac{1}{4} \cdot 0.5 |u|"),
+        (r"\tfrac14 \, %c |%u|", r"10^{-5}", r"\tfrac14 \cdot 10^{-5} |u|"),
+        (r"\frac{1}{4} %c |%u|", "1", r"\frac{1}{4} |u|"),
+        (r"%c \cdot 2 |%u|", "1", "2 |u|"),
+        (r"\frac{%u^2}{4%c}", "0.5", r"\frac{u^2}{4 \cdot 0.5}"),
+        (r"%c%u", r"\lambda", r"\lambda u"),
+        (r"-%c \le %u", "1", r"-1 \le u"),
+        (r"%c \, f(%u / %c)", "0.5", r"0.5 \, f(u / 0.5)"),
+    ],
+)
+def test_numbers_side_by_side_are_a_product(template, weight, filled):
+    symbols = [writing.same(each) for each in ("p - q", "u", weight, "y")]
+    assert blocks.fill("its text", template, *symbols).math.latex == filled
+
+
+class TextAlone(gr.SquaredL2):
+    notation = gr.terms.Notation("2 %z^2", "%u^2 / (8 %c)", gradient="4 (%z)")
+
+
+def test_what_is_written_as_text_alone_is_in_the_latex_as_well():
+    problem = gr.Problem(gr.SquaredLoss(data()) + 0.5 * gr.TotalVariation(path(), TextAlone()))
+    assert r"\mathrm{2 (w\_i - w\_j)\hat{\ }2}" in problem.latex()
+    assert r"\mathrm{u\_e\hat{\ }2 / (8 * 0.5)}" in problem.dual().latex()
+    assert "u_e = 0.5 * 4 (w_i - w_j)" in str(problem.kkt())
+    assert r"u_e = 0.5 \, \mathrm{4 (w\_i - w\_j)}" in problem.kkt().latex()
+    bounded = gr.Problem(gr.SquaredLoss(data()) + gr.NodePenalty(TextInterval()))
+    assert r"\mathrm{|w\_i| {<}= 1} \qquad" in bounded.latex()
+
+
+class TextInterval(gr.Box):
+    notation = gr.terms.Notation("[|%z| <= 1]", "|%u|")
+
+
+def test_a_conjugate_that_is_derived_has_its_argument_in_latex():
+    soft = gr.Penalty.from_prox(
+        lambda z: np.abs(z).sum(axis=1), lambda v, s: np.sign(v) * np.maximum(np.abs(v) - s[:, None], 0.0), name="soft"
+    )
+    own = gr.Loss.from_cvxpy(lambda x, y: (x - y) ** 2, data(), name="own")
+    latex = gr.Problem(own + 0.5 * gr.TotalVariation(path(), soft)).dual().latex()
+    assert r"0.5 \, \mathrm{soft}^*(u_e / 0.5)" in latex
+    assert r"s_r \, \mathrm{own}^*(a_r / s_r; y_r)" in latex
 
 
 # ---- plots -----------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from consensus_cases import network
 from core_cases import view_of
 
 import graphreg as gr
-from graphreg.errors import MethodError, MethodWarning
+from graphreg.errors import GraphregError, MethodError, MethodWarning
 from graphreg.methods.consensus._robust import robust_mean
 
 pytestmark = pytest.mark.filterwarnings("ignore:the convergence of LocalSGD:graphreg.errors.MethodWarning")
@@ -200,3 +200,23 @@ def test_actors_go_the_same_way(problem):
 def test_what_is_refused(problem, solve, said):
     with pytest.raises(MethodError, match=said):
         solve(problem)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda problem: gr.Malicious([0], faults=gr.Faults(drop=0.2)),
+        lambda problem: gr.Actors(malicious=[0]),
+        lambda problem: gr.Faults(drop=0.2, malicious=[0]),
+        lambda problem: problem.solve(gr.LocalSGD(), engine=[gr.Actors(faults=gr.Faults()), gr.Malicious([0])]),
+        lambda problem: gr.compare(problem, [gr.LocalSGD()], engine=(gr.Malicious([0]), gr.Actors())),
+    ],
+)
+def test_liars_on_a_lossy_network_are_refused_at_once_with_the_ways_out(ask):
+    data = gr.NodeData.from_arrays(np.ones((6, 1)), np.arange(6.0), [0, 0, 1, 1, 2, 2])
+    problem = gr.Problem(gr.SquaredLoss(data) + gr.Consensus(nx.path_graph(3)))
+    said = r"liars cannot be put on a lossy network: take gr\.Malicious\(nodes\), .* gr\.FedAvg\(availability=0\.8\)"
+    with pytest.raises(GraphregError, match=said):
+        ask(problem)
+    away = problem.solve(gr.FedAvg(availability=0.8), engine=gr.Malicious([0]), rounds=5, gap=0, seed=0)  # the way out
+    assert away.ledger.by_node()["away"].sum() > 0

@@ -307,6 +307,31 @@ def test_screens_are_behind(pyplot, problem):
     assert all(one.get_markersize() < two.get_markersize() for one in screens for two in certified)
 
 
+def test_a_run_that_was_observed_is_drawn_round_by_round(pyplot, problem):
+    """How far each objective lies above the bound of the run: certified of every round."""
+    run = problem.solve(gr.ADMM(), observe="w")
+    axes = run.plot()
+    course, joined, end = [line for line in axes.lines if line.get_color() == "C0" and len(line.get_xdata())]
+    rounds = run.observed.rounds[1:]
+    assert list(course.get_xdata()) == list(rounds)
+    assert len(rounds) == run.rounds >= 10
+    gaps = [1.0 - run.certificate.dual / problem.value(w) for w in run.observed["w"][1:]]
+    np.testing.assert_allclose(course.get_ydata(), gaps, rtol=1e-6, atol=1e-12)
+    assert end.get_ydata()[-1] == joined.get_ydata()[-1] == pytest.approx(run.certificate.relative_gap)
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("communication rounds", "relative gap")
+    assert texts(axes) == ["ADMM (certified)", "line: objective above the bound"]
+
+
+def test_a_solution_draws_its_gap_by_a_word(pyplot, problem):
+    run, exact = problem.solve(gr.PrimalDual(), observe="flows"), problem.solve(gr.Exact())
+    assert texts(run.plot()) == texts(plot_trace(run)) == ["PrimalDual (certified)", "small: screens (not certified)"]
+    assert exact.plot().lines[0].get_ydata()[0] == exact.certificate.relative_gap
+    own = problem.solve(gr.Pooled(), observe="w")  # a baseline is observed at a problem of its own
+    assert "line: objective above the bound" not in texts(own.plot())
+    axes = pyplot.figure().subplots()
+    assert run.plot(axes) is axes
+
+
 def test_every_mark_has_the_colour_and_the_shape_of_its_run(pyplot, problem):
     """Also those that certify nothing, which a reader would else not tell apart."""
     runs = [problem.solve(method) for method in (gr.PrimalDual(), gr.ADMM())]

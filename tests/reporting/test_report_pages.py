@@ -274,6 +274,30 @@ def test_terms_on_the_same_edge_and_on_some_coordinates(tmp_path):
     assert page.data["edges"]["block"] == [0] * 5 + [1] * 5 + [2] * 5
 
 
+@pytest.mark.parametrize("tied", [True, False])
+def test_clusters_of_edges_are_shown_beside_rows(tied, tmp_path):
+    rng = np.random.default_rng(0)
+    data = gr.NodeData.from_arrays(rng.standard_normal((24, 2)), rng.standard_normal(24), np.repeat(list("abcd"), 6))
+    sides = gr.Hierarchy({"left": ["a", "b"], "right": ["c", "d"]}, [0.4, 0.01], penalty=gr.L2())
+    rows = 0.01 * gr.L1()(gr.w.along(list("abcd"), 2))
+    answer = gr.Problem(gr.SquaredLoss(data) + rows + (sides if tied else gr.NodePenalty(gr.SquaredL2()))).solve()
+    page = written(answer, tmp_path / "a.html")
+    frame = page.frame(-1)
+    assert "are no edges, and are not drawn" in page.said
+    if not tied:
+        assert "clusters" not in page.data["frames"][-1]["said"]
+        assert len(set(frame["cluster"][:4].tolist())) == 4
+        return
+    found = answer.clusters()
+    assert [STATES[k % 4] for k in frame["state"]] == found.edges["state"].tolist()
+    number = list(found.labels.values())
+    assert [[a == b for a in frame["cluster"][:4]] for b in frame["cluster"][:4]] == [
+        [a == b for a in number] for b in number
+    ]
+    assert f"Clusters: {found}." in page.said
+    assert "cluster" in page.data["frames"][-1]["said"]
+
+
 @pytest.mark.parametrize("extra", [None, 0.1 * gr.NodePenalty(gr.SquaredL2()), gr.NodePenalty(gr.NonNegative())])
 def test_problems_without_edges_between_nodes(extra, tmp_path):
     loss = chain().model.terms[0][1]

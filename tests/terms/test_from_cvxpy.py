@@ -231,9 +231,10 @@ def test_a_function_that_works_the_other_way_is_told_the_option():
     ],
 )
 def test_what_was_recognised_is_printed_as_a_user_writes_it(function, formula, way):
-    said = repr(own(function).acting_on(3))
+    acting = own(function).acting_on(3)
+    said = repr(acting)
     assert formula is None or f": {formula} of 3 numbers, {way}" in said
-    assert said.endswith("no proof can state it>")
+    assert said.endswith("; proofs can state it>" if acting.parts() else "; no proof can state it>")
     assert way in said
     assert not re.search(r"Approx|Promote|None|array|object at", said), said
 

@@ -48,11 +48,23 @@ def test_a_one_sided_penalty_is_called_by_its_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "function", [lambda z: cp.norm(z, 3) + cp.norm_inf(z), lambda z: cp.norm_inf(z) + 0.5 * cp.norm1(z)]
+    "function",
+    [
+        lambda z: cp.norm(z, 3) + cp.norm_inf(z),
+        lambda z: 2 * cp.norm(z, 3),
+        lambda z: 2 * cp.norm(z, 3) + 0.5 * cp.norm1(z),
+    ],
 )
 def test_a_penalty_without_a_conjugate_for_cvxpy_is_called_by_its_name(function: Any) -> None:
     with pytest.raises(TermError, match=r"^mine has no method cvxpy_conjugate"):
         total(gr.Penalty.from_cvxpy(function, name="mine")).compile("dual")
+
+
+def test_a_sum_of_penalties_of_ours_has_the_conjugate_of_that() -> None:
+    problem = total(gr.Penalty.from_cvxpy(lambda z: cp.norm_inf(z) + 0.5 * cp.norm1(z), name="mine"))
+    dual = problem.compile("dual")
+    dual.cvxpy.solve()
+    assert abs(dual.cvxpy.value - problem.solve(gap=1e-8).objective) < 1e-5
 
 
 def test_a_broken_law_names_the_penalty_and_what_can_be_run() -> None:

@@ -244,6 +244,26 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_call_goes_on(monkeypatch, tm
             gr.cross_validate(problem, grid)  # nothing is finished
 
 
+@pytest.mark.parametrize("kind", ["hierarchy", "graph", "rows alone"])
+def test_clusters_of_edges_are_counted_beside_rows(kind):
+    samples = {i: (np.eye(2), [float(i > 2), 1.0]) for i in range(6)}
+    whole, rest = gr.NodeData.from_dict(samples), gr.NodeData.from_dict({**samples, 0: (np.eye(2)[1:], [1.0])})
+    lam = gr.Parameter(0.1)
+    edges = {
+        "hierarchy": gr.Hierarchy({"A": [0, 1, 2], "B": [3, 4, 5]}, weights=(0.1, 0.1), penalty=gr.L2()),
+        "graph": 0.1 * gr.TotalVariation(nx.path_graph(6), gr.L2()),
+        "rows alone": ridge(),
+    }
+    penalty = edges[kind] + lam * gr.L1()(gr.w.along(range(6), 2))
+    problem, train = (gr.Problem(gr.SquaredLoss(data) + penalty) for data in (whole, rest))
+    scores = gr.cross_validate(problem, [0.01, 0.1], folds=[(np.arange(1, 12), [0])] * 2).table()
+    if kind == "rows alone":
+        assert "clusters" not in scores
+        return
+    found = [gr.path(train, [strength]).table()["clusters"].iloc[0] for strength in (0.01, 0.1)]
+    assert scores["clusters"].tolist() == found
+
+
 def test_a_file_of_a_model_whose_rows_make_no_clusters_is_read_again(tmp_path):
     data, lam = gr.NodeData.from_dict({i: (np.eye(2), [i, 1.0]) for i in range(3)}), gr.Parameter(0.1)
     problem = gr.Problem(gr.SquaredLoss(data) + lam * gr.SquaredL2()(gr.w.along(range(3), 2)) + ridge())

@@ -5,6 +5,6 @@ The certificate's own dual point is made exact (`conserve`), its primal point pu
 """
 
 from .prove import Proved, lines, model_hash, prove
-from .statement import text
+from .statement import checked_values, text
 
-__all__ = ["Proved", "lines", "model_hash", "prove", "text"]
+__all__ = ["Proved", "checked_values", "lines", "model_hash", "prove", "text"]

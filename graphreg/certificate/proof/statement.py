@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -15,7 +16,7 @@ from ...form import DualPoint, EdgeBlock, Form, SampleBlock, parts_of
 from ...terms import Array, Statement
 from ...terms.losses import factors_of
 from ...terms.penalties import AbstractPenalty, AbstractSmoothPenalty
-from ...verify import STATE, rational, spell
+from ...verify import STATE, NotProvedError, begin, rational, spell
 from ..rationals import Echelon
 
 OTHERWISE = "gr.certify(problem.compile().cvxpy).prove(path) proves bounds of the same optimum, from its form in CVXPY"
@@ -160,6 +161,20 @@ def _cells(A: sp.csr_array, k: int, d: int) -> list[list[list[list[Any]]]]:
     cells = [list(each) for each in zip(node.tolist(), column.tolist(), numbers(K.data), strict=True)]
     each = [cells[i:j] for i, j in pairwise(K.indptr.tolist())]
     return [each[r : r + k] for r in range(0, len(each), k)]
+
+
+def checked_values(stated: Statement, known: dict[str, Any], x: Array, targets: Any = None) -> Array:
+    """The values at x that the checker gives the stated loss or penalty, ``known`` to it; +inf outside its domain."""
+    if stated.name not in known:
+        raise ProofError(f"no proof knows {stated.name!r}, but {', '.join(known)}")
+    begin()
+    function = known[stated.name](spelled(stated.parameter), 1 if x.ndim == 1 else x.shape[1])
+    given = [()] * len(x) if targets is None else [(function.target(y),) for y in spelled(targets)]
+    found = np.full(len(x), np.inf)
+    for row, (point, target) in enumerate(zip(exactly(x.tolist()), given, strict=True)):
+        with suppress(NotProvedError):
+            found[row] = nearest(function.value(point, *target))
+    return found
 
 
 # ---- penalties that are sums of others, written out: a block of edges for each part, the flow split among them -------

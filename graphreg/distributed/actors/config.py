@@ -13,7 +13,7 @@ from ...errors import MethodError
 from ...form import Form, SampleBlock
 from ...methods import AbstractIteration, ToleratesLostMessages
 from ...network import Arcs
-from ...running import AbstractEngine
+from ...running import ONE_ENGINE, AbstractEngine
 from ...terms import Matrix
 from ..parts import refuse_judges
 from .actor import split
@@ -79,6 +79,7 @@ class Actors(AbstractEngine):
     processes: bool | int = checked(PROCESSES, False)
     faults: Faults | None = checked(instance(Faults, "gr.Faults(...)") | None, None)
     timeout: float = checked(inside("(0, inf)", "a positive number of seconds"), 60.0)
+    elsewhere = dict.fromkeys(("malicious", "liars"), ONE_ENGINE)
 
     def __post_init__(self) -> None:
         check_fields(self, MethodError)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ...checks import Check, ChecksNames, check_fields, checked, inside, is_whole, per, whole
 from ...errors import MethodError
+from ...running import ONE_ENGINE
 
 Tag = tuple[int, int]  # the sequence number of a message: the round, and which exchange of that round
 
@@ -84,6 +85,7 @@ class Faults(ChecksNames):
     crashes: Mapping[Hashable, tuple[int, ...]] = checked(CRASHES, default_factory=dict[Hashable, tuple[int, ...]])
     down: int = checked(whole(1, "a whole number of rounds"), 3)
     resend: bool = False
+    elsewhere = dict.fromkeys(("malicious", "liars"), ONE_ENGINE)
 
     def __post_init__(self) -> None:
         check_fields(self, MethodError)

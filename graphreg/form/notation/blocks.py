@@ -14,7 +14,7 @@ from ...base.escaping import upright
 from ...terms import Notation, Parameter, Strength, defined, notation_of
 from ...terms.penalties import AbstractConstraint, AbstractNorm, is_equality
 from ..form import EdgeBlock, Form, SampleBlock
-from .writing import NOTHING, Math, join, name, number, same
+from .writing import NOTHING, NUMERAL, SLIDE, Math, Row, join, name, number, prose, same
 
 
 @dataclass(frozen=True)
@@ -28,18 +28,21 @@ class Filled:
 def fill(text: str, latex: str, z: Math, u: Math, c: Math, y: Math) -> Filled:
     """Replace the tokens of a `Notation`: argument, flow or price, weight and target."""
     written = [_fill(part, z.text, u.text, c.text, y.text, " * ") for part in defined(text)]
-    typeset = [_fill(part, z.latex, u.latex, c.latex, y.latex, r" \cdot ") for part in defined(latex)]
-    explained = typeset[1:] or [upright(part) for part in written[1:]]  # of a string there is no LaTeX
-    definition = NOTHING if len(written) == 1 else Math(written[1], explained[-1])
-    return Filled(Math(written[0], typeset[0]), definition)
+    typeset = [_fill(part, z.latex, u.latex, c.latex, y.latex, r" \cdot ") for part in defined(latex) if part]
+    typeset += [upright(part) for part in written[len(typeset) :] if part]  # what is there as text only
+    definition = NOTHING if len(written) == 1 else Math(written[1], typeset[1])
+    return Filled(Math(written[0], typeset[0] if typeset else ""), definition)
 
 
 def _fill(template: str, z: str, u: str, c: str, y: str, times: str) -> str:
+    template = re.sub(r"(?<=[\w.}])(?=%c)|(?<=%c)(?=[\w%]|\\[a-zA-Z])", " ", template)  # 4%c is no number of two digits
     if c == "1":
         template = re.sub(r"\((\d[\d.]*) %c\)", r"\1", template).replace(" / %c", "")
-        template = re.sub(r"(?<=\d)( \\,)? %c|%c (\\, )?(?=[^\s<>=])", "", template)
+        template = re.sub(rf"({NUMERAL})( \\,)? %c", r"\1", template)
+        template = re.sub(r"%c( \*| \\cdot| \\,)? (?=[^\s<>=/+-])(?!\\[gl]e)", "", template)
     if c[:1].isdigit():
-        template = re.sub(r"(?<=\d)( \\,)? %c", lambda _: times + "%c", template)
+        template = re.sub(rf"({NUMERAL})( \\,)? %c", lambda found: found[1] + times + "%c", template)
+        template = re.sub(rf"%c( \\,)? (?={NUMERAL})", lambda _: "%c" + times, template)
     if c.startswith("\\text"):
         template = template.replace("2 %c", r"2 \, %c")
     if " " in c:
@@ -363,16 +366,16 @@ class EdgeWords(AbstractWords):
         z = self.argument
         bracket = Math(f"({z.text})", f"({z.latex})") if " - " in z.text else z
         text, latex = self.notation.gradient, self.notation.latex_gradient
-        return Math(
-            text.replace("(%z)", bracket.text).replace("%z", z.text),
-            latex.replace("(%z)", bracket.latex).replace("%z", z.latex),
-        )
+        written = text.replace("(%z)", bracket.text).replace("%z", z.text)
+        typeset = latex.replace("(%z)", bracket.latex).replace("%z", z.latex)
+        return Math(written, typeset or (upright(written) if written else ""))
 
     @property
     def condition(self) -> Math:
         """The constraint, of a block that is one."""
         math = self.value().math
-        inner = Math(_inside(math.text, "[", "]"), _inside(math.latex, r"\iota\{", r"\}"))
+        text, latex = _inside(math.text, "[", "]"), self.notation.latex_value
+        inner = Math(text, _inside(math.latex, r"\iota\{", r"\}") if latex else upright(text))
         left, right = self.ends()
         if right and inner.text == f"{left.text} - {right.text} = 0":
             return join((left, right), " = ")
@@ -443,12 +446,17 @@ class Symbols:
     def constraints(self) -> list[EdgeWords]:
         return [words for words in self.edges if words.constraint]
 
-    @property
-    def conservation(self) -> Math:
-        """(K'u)_i + X_i'a_i = 0, written out."""
+    def conservation(self, where: str) -> list[Row]:
+        """(K'u)_i + X_i'a_i = 0, written out, in lines that are no longer than they must be."""
         prices = [words.at_node + words.adjoint_term for words in self.samples]
         parts = [*prices, *(words.divergence for words in self.edges)]
-        return join(parts, " + ") + same(" = 0")
+        lines = parts[:1]
+        for part in parts[1:]:
+            if len(f"{lines[-1].text} + {part.text} = 0") <= SLIDE:
+                lines[-1] += same(" + ") + part
+            else:
+                lines.append(Math("  + ", r"\quad {} + ") + part)
+        return [*map(Row, lines[:-1]), Row(lines[-1] + same(" = 0"), prose(where))]
 
     def strength(self, strength: Strength) -> Math:
         """A strength as it was given: a number, a parameter's name, or both; empty for 1."""

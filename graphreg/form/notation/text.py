@@ -11,7 +11,7 @@ from ..building import build
 from ..form import Form
 from . import legend
 from .blocks import EdgeWords, Filled, SampleWords, Symbols
-from .writing import IMPLIES, INDENT, NOTHING, WITH, Math, Row, Section, Written, grouped, join, prose, same
+from .writing import IMPLIES, INDENT, NOTHING, WITH, Math, Row, Section, Written, beside, grouped, join, prose, same
 
 
 def price_conditions(words: SampleWords) -> list[Row]:
@@ -24,9 +24,7 @@ def price_conditions(words: SampleWords) -> list[Row]:
         slope = price + same(" = ") + scale + Math(" ", r" \, ") + l + same("'(") + x + same(")")
     else:
         slope = price + Math(" in ", r" \in ") + scale + Math(" d", r" \, \partial ") + l + same("(") + x + same(")")
-    definition = Math(f"{l.text}(t) = {value.math.text}", f"{l.latex}(t) = {value.math.latex}")
-    if value.definition:
-        definition += Math(", ", r",\ ") + value.definition
+    definition = l + same("(t) = ") + join([value.math, value.definition], ", ", r",\ ")
     where = prose(f"{words.each}{' at node i' if words.predictor else ''} ({words.block.name})")
     rows = [] if smooth else [Row(INDENT + price + prose(" is a subgradient: any slope between those of both sides"))]
     return [Row(slope, where), *rows, Row(WITH + definition)]
@@ -34,28 +32,28 @@ def price_conditions(words: SampleWords) -> list[Row]:
 
 def flow_conditions(words: EdgeWords) -> list[Row]:
     flow, weight, z = words.flow, words.weight, words.argument
-    times = NOTHING if weight.text == "1" else weight + Math(" ", r" \, ")
+    weight = NOTHING if weight.text == "1" else weight
+    name = prose(f"{words.each} ({words.block.name})")
     gradient = words.gradient
     if gradient:
-        return [Row(flow + same(" = ") + times + gradient, prose(f"{words.each} ({words.block.name})"))]
-    subgradient = flow + Math(" in ", r" \in ") + times + Math("d phi(", r"\partial \phi(") + z + same(")")
+        return [Row(flow + same(" = ") + beside(weight, gradient), name)]
+    slope = Math("d phi(", r"\partial \phi(") + z + same(")")
+    subgradient = flow + Math(" in ", r" \in ") + beside(weight, slope)
     if not words.norm:
         phi = words.value(same("z"))
-        definition = Math(f"phi(z) = {phi.math.text}", rf"\phi(z) = {phi.math.latex}")
-        rows = [Row(subgradient, prose(f"{words.each} ({words.block.name})")), Row(WITH + definition)]
-        return rows + ([Row(WITH + phi.definition)] if phi.definition else [])
+        definition = Math("phi(z) = ", r"\phi(z) = ") + phi.math
+        return [Row(subgradient, name), *_with([definition, phi.definition])]
     value = words.value()
-    between = Math(" * ", r" \cdot ") if value.math.text[0].isdigit() else Math(" ", r" \, ")
-    product = join([weight if times else NOTHING, value.math], between.text, between.latex)
-    inner = Math(f"<{flow.text}, {z.text}> = ", rf"\langle {flow.latex}, {z.latex} \rangle = ") + product
-    definitions = [Row(WITH + value.definition)] if value.definition else []
+    inner = Math(f"<{flow.text}, {z.text}> = ", rf"\langle {flow.latex}, {z.latex} \rangle = ")
+    inner += beside(weight, value.math)
     left, right = words.ends()
     right = right or same("0")
     equal, apart = join((left, right), " = "), join((left, right), " != ", r" \ne ")
     fused = ": the edge is fused" if words.noun == "edge" else ""
     return [
-        Row(words.domain.math + prose(" and ") + inner, prose(f"{words.each} ({words.block.name})")),
-        *definitions,
+        Row(words.domain.math, name),
+        Row(inner),
+        *_with([value.definition]),
         Row(INDENT + prose("the flow is below capacity") + IMPLIES + equal + prose(fused)),
         Row(INDENT + apart + IMPLIES + prose("the flow is at capacity")),
     ]
@@ -146,7 +144,7 @@ def dual(form: Form) -> Written:
     """
     symbols = Symbols(form)
     heading = prose("maximise over ") + _variables(symbols)
-    rows = [Row(symbols.conservation, prose("at every node i: conservation"))]
+    rows = symbols.conservation("at every node i: conservation")
     for words in symbols.edges:
         if words.domain.math:
             what = ": the capacity of its flow" if words.norm else ""
@@ -173,11 +171,12 @@ def kkt(form: Form) -> Written:
     Written
     """
     symbols = Symbols(form)
-    stationarity = Row(symbols.conservation, prose("at every node i"))
-    sections = [Section(prose("stationarity: flows and prices are conserved"), (stationarity,))]
+    stationarity = tuple(symbols.conservation("at every node i"))
+    sections = [Section(prose("stationarity: flows and prices are conserved"), stationarity)]
     rows = tuple(row for words in symbols.samples for row in price_conditions(words))
     sections.append(Section(prose("prices are the slopes of the losses"), rows))
-    rows = tuple(row for words in symbols.penalties for row in flow_conditions(words))
+    flows = [row for words in symbols.penalties for row in flow_conditions(words)]
+    rows = tuple(reversed(dict.fromkeys(reversed(flows))))  # what is true of several is said once, after them
     if rows:
         sections.append(Section(prose("flows are the slopes of the penalties"), rows))
     if symbols.constraints:

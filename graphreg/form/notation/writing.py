@@ -14,6 +14,7 @@ from ...base.shortcuts import shortcut
 WIDTH = 110  # of a printed page
 SHORT_HEADING = 12  # in LaTeX a longer one has a line of its own
 COLUMN = 62  # formulas up to this long have their note beside them, longer ones below
+SLIDE = 72  # characters of a line of LaTeX, which does not break by itself
 GREEK = frozenset(
     {"alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "lambda", "mu", "nu", "xi", "pi"}
     | {"rho", "sigma", "tau", "phi", "chi", "psi", "omega", "Gamma", "Delta", "Theta", "Lambda", "Sigma", "Phi"}
@@ -39,6 +40,15 @@ NOTHING = Math("", "")
 INDENT = Math("  ", r"\quad ")
 WITH = Math("  with ", r"\text{with } ")
 IMPLIES = Math("  =>  ", r" \Rightarrow ")
+
+
+NUMERAL = r"\d+|\\[dt]?frac(?:\{[^{}]*\}|\d){2}"  # of two that stand side by side the product is not read
+
+
+def beside(weight: Math, factor: Math) -> Math:
+    """The product of a weight, which may be left out, and a factor."""
+    text = " * " if factor.text[:1].isdigit() else " "
+    return join([weight, factor], text, r" \cdot " if re.match(NUMERAL, factor.latex) else r" \, ")
 
 
 def join(parts: Iterable[Math], text: str, latex: str | None = None) -> Math:
@@ -162,7 +172,7 @@ class Written(ShownFormula):
         """An ``aligned`` environment, for math mode with amsmath or MathJax."""
         blocks = [_section_latex(section) for section in self.sections]
         if self.legend:
-            meanings = [rf"{row.math.latex} :\ \; {row.note.latex}" for row in self.legend]
+            meanings = [line for row in self.legend for line in _lines(row, r" :\ \; ", beside=True)]
             blocks.append([r"\text{where} \quad & " + meanings[0], *("& " + meaning for meaning in meanings[1:])])
         return (
             "\\begin{aligned}\n" + " \\\\[1ex]\n".join(" \\\\\n".join(lines) for lines in blocks) + "\n\\end{aligned}"
@@ -198,8 +208,20 @@ def _legend_text(legend: tuple[Row, ...]) -> str:
     )
 
 
+def _lines(row: Row, between: str, beside: bool) -> list[str]:
+    """A row in LaTeX, in lines that a slide has room for; of a note that is too long the beginning stands beside the
+    formula, or all of it below."""
+    formula, note = row.math, row.note
+    if not note or len(formula.text) + len(note.text) <= SLIDE or prose(note.text) != note:
+        return [formula.latex + (between + note.latex if note else "")]
+    lead = " " * len(formula.text) * beside
+    first, *pieces = [prose(piece.strip()).latex for piece in textwrap.wrap(note.text, SLIDE, initial_indent=lead)]
+    start = [formula.latex + between + first] if beside else [formula.latex, r"\qquad " + first]
+    return start + [r"\qquad " + piece for piece in pieces]
+
+
 def _section_latex(section: Section) -> list[str]:
-    rows = [row.math.latex + (rf" \qquad {row.note.latex}" if row.note else "") for row in section.rows]
+    rows = [line for row in section.rows for line in _lines(row, r" \qquad ", beside=False)]
     heading = section.heading
     if len(heading.text) > SHORT_HEADING:  # it has a line of its own
         return ["& " + heading.latex, *(rf"& \quad {row}" for row in rows)]
