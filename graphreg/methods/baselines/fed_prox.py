@@ -10,7 +10,6 @@ from ...checks import checked, counts, nonnegative, positive
 from ...form import Form
 from ...network import AVAILABILITY
 from ._averaging import AbstractAveraging
-from ._servers import server_form
 
 
 @dataclass(frozen=True)
@@ -63,6 +62,3 @@ class FedProx(AbstractAveraging):
             () if self.mu is not None else ("the pull to the server's model is to be chosen: give FedProx(mu=...)",)
         )
         return (*lacking, *super().missing(form))
-
-    def target(self, form: Form) -> Form:
-        return server_form(form)
