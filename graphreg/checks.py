@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from fractions import Fraction
-from functools import wraps
+from functools import lru_cache, wraps
 from inspect import signature
 from numbers import Integral, Real
-from typing import Any, ParamSpec, Self, TypeGuard, TypeVar, overload
+from typing import Any, ParamSpec, Self, TypeGuard, TypeVar, get_type_hints, overload
 
 import numpy as np
 
@@ -260,6 +260,16 @@ def checked(check: Check, *, default_factory: Callable[[], T]) -> T: ...
 def checked(check: Check, default: Any = MISSING, default_factory: Any = MISSING) -> Any:
     """A field of a dataclass with what it may be; None may be given where it is the default."""
     return field(default=default, default_factory=default_factory, metadata={"check": check})
+
+
+@lru_cache
+def type_hints(kind: Any) -> dict[str, Any]:
+    """The annotations of a class or function, evaluated; none where they cannot be resolved, as in a user's class
+    within a function."""
+    try:
+        return get_type_hints(kind)
+    except (NameError, TypeError, AttributeError):
+        return {}
 
 
 def check_fields(record: Any, error: type[GraphregError], owner: str = "") -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import warnings
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from inspect import currentframe
 from itertools import islice
@@ -62,6 +62,15 @@ def either(words: Iterable[str]) -> str:
 def count(how_many: int, thing: str, things: str = "") -> str:
     """'1 node', '2 nodes'."""
     return f"{how_many} {thing if how_many == 1 else things or thing + 's'}"
+
+
+def distinct(name: Any, taken: Container[Any]) -> Any:
+    """The name, with a number behind it where it is taken."""
+    number, out = 1, name
+    while out in taken:
+        number += 1
+        out = f"{name} ({number})"
+    return out
 
 
 def shown(value: object) -> str:

@@ -165,10 +165,10 @@ class _Attempts:
             return self.task.certifier.certify(w, found[1].flows, found[1].prices, self.task.budget.gap)
 
     def _beyond(self, certificate: Certificate) -> None:
-        """Try what may help where no attempt sufficed: other points, where the solver denies that there is any, and
-        rounds of the primal-dual method."""
+        """Try what may help where no attempt sufficed: other points, where the solver denies that there is any (maybe
+        there is one) or a bound (there always is), and rounds of the primal-dual method."""
         form, gap = self.task.form, self.task.budget.gap
-        if not np.isfinite(certificate.primal) and self.misled():
+        if not np.isfinite(certificate.primal) and any(outcome.denies for outcome in self.outcomes):
             for w in (np.tile(common(form).w, (form.n, 1)), np.zeros(form.shape)):
                 certificate = self.task.certifier.certify(np.where(form.free[:, None], 0.0, w), None, None, gap)
         if not certificate.holds(gap) and np.isfinite(certificate.primal):
@@ -187,10 +187,6 @@ class _Attempts:
         if outcome.ended == "interrupted":
             raise KeyboardInterrupt
         return outcome.rounds
-
-    def misled(self) -> bool:
-        """True where the solver has said that there is no point (maybe there is one), or no bound (there always is)."""
-        return any(outcome.denies for outcome in self.outcomes)
 
     def without_point(self, feasible: bool) -> End:
         """The reason for which no attempt has found a point: the constraints exclude each other, which is proved (a

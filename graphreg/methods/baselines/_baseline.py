@@ -16,7 +16,7 @@ from ...base.clock import OutOfTimeError, afresh, at_least
 from ...certificate import Certificate, Certifier, violated
 from ...form import Form, with_latent_means
 from ...running import AbstractIteration, AbstractMethod, Outcome, Start, Task
-from ._servers import server_form, with_servers
+from ._servers import with_servers
 
 
 class AbstractBaseline(AbstractMethod):
@@ -31,10 +31,9 @@ class AbstractBaseline(AbstractMethod):
             certificate = in_problem(task.form, own.certificate, task.budget.gap)
         return replace(own, certificate=certificate, by=self.name, own=own, aim=self.aim, bias=self.bias)
 
+    @abstractmethod
     def target(self, form: Form) -> Form:
-        """The form that is minimised in place of the user's: on the user's nodes, then latent ones of its own; here one
-        model for all."""
-        return server_form(form)
+        """The form that is minimised in place of the user's: on the user's nodes, then latent ones of its own."""
 
     @property
     @abstractmethod

@@ -19,6 +19,7 @@ from ...terms import TO_GROUND, Array, EdgeBlock, Selection, Strength
 from ...terms.penalties import SquaredL2
 from ._averaging import AbstractAveraging, Averaging
 from ._averaging import State as AveragingState
+from ._servers import server_form
 
 SETTLED, LONGEST = 1e-9, 5000  # a move of the server's model, over its size; rounds after which nobody waits for it
 
@@ -83,6 +84,9 @@ class Ditto(AbstractAveraging):
         if self.lam is None:
             out.append("the pull of the server on the clients is to be chosen: give Ditto(lam=...)")
         return tuple(dict.fromkeys((*out, *super().missing(form), *without_bound(form))))
+
+    def target(self, form: Form) -> Form:
+        return server_form(form)
 
     @property
     def iteration(self) -> AbstractIteration:

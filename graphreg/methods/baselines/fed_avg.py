@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...checks import checked, counts, positive
+from ...form import Form
 from ...network import AVAILABILITY
 from ._averaging import AbstractAveraging
+from ._servers import server_form
 
 
 @dataclass(frozen=True)
@@ -57,3 +59,6 @@ class FedAvg(AbstractAveraging):
     step_size: float | None = checked(positive, None)
     batch: int | Mapping[Hashable, int] | None = checked(counts | None, None)
     availability: Any = checked(AVAILABILITY, None)
+
+    def target(self, form: Form) -> Form:
+        return server_form(form)

@@ -10,6 +10,7 @@ from ...checks import checked, counts, nonnegative, positive
 from ...form import Form
 from ...network import AVAILABILITY
 from ._averaging import AbstractAveraging
+from ._servers import server_form
 
 
 @dataclass(frozen=True)
@@ -62,3 +63,6 @@ class FedProx(AbstractAveraging):
             () if self.mu is not None else ("the pull to the server's model is to be chosen: give FedProx(mu=...)",)
         )
         return (*lacking, *super().missing(form))
+
+    def target(self, form: Form) -> Form:
+        return server_form(form)

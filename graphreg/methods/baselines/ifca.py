@@ -17,7 +17,7 @@ from ...oracles import without_bound, without_gradient
 from ...running import AbstractIteration, Point, Start
 from ...terms import Array
 from ._baseline import AbstractBaseline, AbstractTargetIteration
-from ._servers import ServerTopology, balanced_flows, clients_there, consensus_within
+from ._servers import ServerTopology, balanced_flows, clients_there, consensus_within, server_form
 
 SETTLED = 10  # rounds without a change of any assignment, after which the starts are compared
 LONGEST = 500  # rounds, after which they are compared anyway
@@ -124,6 +124,9 @@ class IFCA(TakesAvailability, AbstractBaseline):
     @property
     def bias(self) -> str:
         return "" if self.away is None else "availability"
+
+    def target(self, form: Form) -> Form:
+        return server_form(form)
 
     @property
     def iteration(self) -> AbstractIteration:

@@ -9,6 +9,7 @@ from ...oracles import without_prox
 from ...running import AbstractIteration
 from ..splitting.admm import ADMM
 from ._baseline import AbstractBaseline
+from ._servers import server_form
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,9 @@ class Pooled(AbstractBaseline):
 
     def missing(self, form: Form) -> tuple[str, ...]:
         return without_prox(form)
+
+    def target(self, form: Form) -> Form:
+        return server_form(form)
 
     @property
     def iteration(self) -> AbstractIteration:

@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...checks import checked, counts, one_of, positive
+from ...form import Form
 from ...network import AVAILABILITY, LocalView
 from ...running import AbstractIteration, Start
 from ...terms import Array
 from ._averaging import AbstractAveraging, Averaging
 from ._averaging import State as AveragingState
-from ._servers import ServerTopology, clients_there
+from ._servers import ServerTopology, clients_there, server_form
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,9 @@ class SCAFFOLD(AbstractAveraging):
     @property
     def bias(self) -> str:
         return "batch" if self.batch is not None else ""
+
+    def target(self, form: Form) -> Form:
+        return server_form(form)
 
     @property
     def iteration(self) -> AbstractIteration:
