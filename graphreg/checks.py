@@ -25,7 +25,7 @@ from typing import Any, ParamSpec, Self, TypeGuard, TypeVar, get_type_hints, ove
 import numpy as np
 
 from .base.messages import did_you_mean, either, near, shown
-from .errors import ArgumentError, GraphregError, ModelError
+from .errors import ArgumentError, GraphregError, MethodError, ModelError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -280,3 +280,12 @@ def check_fields(record: Any, error: type[GraphregError], owner: str = "") -> No
         check, value = each_field.metadata.get("check", SWITCHES.get(declared)), getattr(record, each_field.name)
         if check is not None and not (value is None and each_field.default is None):
             check(value, each_field.name, error, owner or type(record).__name__)
+
+
+class ChecksFields(ChecksNames):
+    """A dataclass that, when an object is made, also refuses fields that are not what they must be."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        check_fields(self, MethodError)

@@ -43,6 +43,13 @@ def server_form(
     return replace(bare, edges=(*bare.edges, edges))
 
 
+class OneServer:
+    """A baseline whose nodes have one server, and nothing is penalised between them and it."""
+
+    def target(self, form: Form) -> Form:
+        return server_form(form)
+
+
 def consensus_within(form: Form, member: Array) -> Form:
     """A star with its clusters tied to a first member instead of to the server, which stays without edges: the
     consensus within clusters, on the same nodes."""
