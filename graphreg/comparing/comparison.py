@@ -403,8 +403,9 @@ Look = Callable[[Observation], float]
 def _measure_of(score: Any, form: Form) -> tuple[str, Look]:
     """The name of a score, and how it is found; tried at 0, so that what is wrong with it is said at once."""
     at = seen_at(form, np.zeros(form.shape))
+    look: Any = score
     if callable(score):
-        name, look = str(getattr(score, "__name__", type(score).__name__)).replace("<lambda>", "score"), score
+        name = str(getattr(score, "__name__", type(score).__name__)).replace("<lambda>", "score")
     else:
         known = at.score(score, by="all")
         name = next(name for name in MEASURES if name in known)
