@@ -17,15 +17,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from fractions import Fraction
-from functools import wraps
+from functools import lru_cache, wraps
 from inspect import signature
 from numbers import Integral, Real
-from typing import Any, ClassVar, ParamSpec, Self, TypeGuard, TypeVar, overload
+from typing import Any, ClassVar, ParamSpec, Self, TypeGuard, TypeVar, get_type_hints, overload
 
 import numpy as np
 
 from .base.messages import did_you_mean, either, near, shown
-from .errors import ArgumentError, GraphregError, ModelError
+from .errors import ArgumentError, GraphregError, MethodError, ModelError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -265,6 +265,16 @@ def checked(check: Check, default: Any = MISSING, default_factory: Any = MISSING
     return field(default=default, default_factory=default_factory, metadata={"check": check})
 
 
+@lru_cache
+def type_hints(kind: Any) -> dict[str, Any]:
+    """The annotations of a class or function, evaluated; none where they cannot be resolved, as in a user's class
+    within a function."""
+    try:
+        return get_type_hints(kind)
+    except (NameError, TypeError, AttributeError):
+        return {}
+
+
 def check_fields(record: Any, error: type[GraphregError], owner: str = "") -> None:
     """Check the fields of a dataclass; the messages name the field and ``owner``, by default its class. A field that is
     declared as a bool is a switch."""
@@ -273,3 +283,12 @@ def check_fields(record: Any, error: type[GraphregError], owner: str = "") -> No
         check, value = each_field.metadata.get("check", SWITCHES.get(declared)), getattr(record, each_field.name)
         if check is not None and not (value is None and each_field.default is None):
             check(value, each_field.name, error, owner or type(record).__name__)
+
+
+class ChecksFields(ChecksNames):
+    """A dataclass that, when an object is made, also refuses fields that are not what they must be."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        check_fields(self, MethodError)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import html
 import textwrap
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.display import Html, Suggesting, block
+from ..base.display import Html, Shown, Suggesting, sentence, table, title
 from ..base.escaping import page, visible
 from ..base.messages import count
 from ..base.shortcuts import shortcut
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 RIGHT, IN_THE_LIMIT = "right", "right in the limit"
 MARKS = {"holds": "pass", "fails": "FAIL", "name": "NAME", "consistent": "with", "remark": "note", "not tried": "skip"}
+COLUMNS = ("evidence", "outcome", "sentence")
 WIDTH = 11
 LONGEST = 120  # characters of a line
 WRAPPED: Any = {"subsequent_indent": " " * 20, "break_long_words": False, "break_on_hyphens": False}
-LEFT = '<td style="text-align:left">'
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Finding(Suggesting):
 
 
 @dataclass(frozen=True, repr=False)
-class Audit(Suggesting):
+class Audit(Shown):
     """A referee's report on an algorithm.
 
     Attributes
@@ -143,8 +143,10 @@ class Audit(Suggesting):
         """
         from ..base.tables import LabelledTable
 
-        rows = [(each.evidence, each.outcome, each.sentence) for each in self.findings]
-        return LabelledTable(rows, columns=["evidence", "outcome", "sentence"])
+        return LabelledTable(self._rows(), columns=list(COLUMNS))
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        return [(each.evidence, each.outcome, each.sentence) for each in self.findings]
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The distance from the optimum by round; both axes logarithmic.
@@ -208,17 +210,13 @@ class Audit(Suggesting):
 
         Examples
         --------
-        >>> gr.audit(problem, [problem.solve().coef]).to_html().startswith("<h3>")
+        >>> gr.audit(problem, [problem.solve().coef]).to_html().startswith("<p")
         True
         """
-        first, *rest = [html.escape(line) for line in page("\n".join(self._lines())).splitlines()]
-        below = rest[sum(len(str(each).splitlines()) for each in self.findings) :]
-        rows = "".join(
-            f"<tr>{LEFT}{html.escape(visible(each.evidence))}</td>{LEFT}{html.escape(each.outcome)}</td>"
-            f"{LEFT}{html.escape(visible(each.sentence, None))}</td></tr>"
-            for each in self.findings
-        )
-        return f"<h3>{first}</h3>\n<table>{rows}</table>\n<p>{'<br>'.join(below)}</p>\n"
+        return self.__html__()
 
-    def _repr_html_(self) -> str:
-        return str(block(Html(self.to_html())))
+    def _html(self) -> Iterable[Html]:
+        first, *rest = self._lines()
+        yield title(first)
+        yield table(COLUMNS, self._rows())
+        yield from map(sentence, rest[len(self.findings) :])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import warnings
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from inspect import currentframe
 from itertools import islice
@@ -69,6 +69,15 @@ def few(names: Iterable[object], most: int = NAMED) -> str:
     """The first of some names, and how many more there are."""
     every = list(map(str, names))
     return ", ".join(every[:most]) + f" and {len(every) - most:,} more" * (len(every) > most)
+
+
+def distinct(name: Any, taken: Container[Any]) -> Any:
+    """The name, with a number behind it where it is taken."""
+    number, out = 1, name
+    while out in taken:
+        number += 1
+        out = f"{name} ({number})"
+    return out
 
 
 def shown(value: object) -> str:

@@ -62,16 +62,11 @@ def by_label(values: Any, labels: Iterable[Any], columns: Iterable[Any], name: s
     return LabelledTable(values, index=index, columns=list(columns))
 
 
-@dataclass(frozen=True)
 class PrintedTable:
     """A table among the lines of a result; ``how`` are arguments of ``DataFrame.to_string``."""
 
-    frame: pd.DataFrame
-    how: dict[str, Any]
-
-    @staticmethod
-    def of(frame: pd.DataFrame, **how: Any) -> PrintedTable:
-        return PrintedTable(frame, how)
+    def __init__(self, frame: pd.DataFrame, **how: Any) -> None:
+        self.frame, self.how = frame, how
 
     def __str__(self) -> str:
         return printed(self.frame, max_rows=MOST, min_rows=FEW, **self.how)
@@ -130,7 +125,7 @@ class Table(LabelledTable):
         return tuple(self.attrs.get("assumed", ()))
 
     def __str__(self) -> str:
-        shown = str(PrintedTable.of(self, show_dimensions="truncate")) if len(self) else "(no rows)"
+        shown = str(PrintedTable(self, show_dimensions="truncate")) if len(self) else "(no rows)"
         head = [str(self.attrs.get("title", "")), *textwrap.wrap(self.verdict, WIDTH)]
         return page("\n".join([*head, shown, *assumed_lines(self.assumed)]).lstrip("\n"))
 
@@ -145,3 +140,17 @@ def whole_html(table: Table) -> Html:
     shown = as_html(table) if len(table) else sentence("(no rows)")
     said = sentence(table.verdict) if table.verdict else ""
     return Html("".join((title(table.attrs.get("title", "")), said, shown, assumed_html(table.assumed))))
+
+
+class ShownByTable(Shown):
+    """A result that is shown by its table."""
+
+    @abstractmethod
+    def table(self) -> Table:
+        """The table of the result."""
+
+    def __str__(self) -> str:
+        return str(self.table())
+
+    def _html(self) -> Iterable[Html]:
+        yield whole_html(self.table())

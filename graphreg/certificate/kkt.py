@@ -93,7 +93,7 @@ class KKT(ResultWithAssumptions):
         if self.reason:
             return [f"no optimality conditions in numbers: {self.reason}"]
         table = self.table.assign(worst_at=["-" if at is None else at for at in self.table["worst_at"]])
-        printed = PrintedTable.of(table, index=False, float_format="{:.3g}".format)
+        printed = PrintedTable(table, index=False, float_format="{:.3g}".format)
         return [TITLE, printed, self._sum()]
 
     def _html(self) -> Iterator[Html]:

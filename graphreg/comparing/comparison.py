@@ -17,7 +17,7 @@ from ..base.clock import progress_bar
 from ..base.display import Html, Shown, Suggesting, sentence, title
 from ..base.escaping import page, printed, visible
 from ..base.gate import allowing
-from ..base.messages import shown
+from ..base.messages import distinct, shown
 from ..base.shortcuts import shortcut
 from ..certificate import Certificate, common, feasible, relative
 from ..errors import GraphregError, MethodError, SolverError
@@ -404,15 +404,6 @@ def _named(methods: Any) -> dict[str, AbstractMethod | AbstractAlgorithm]:
     return out
 
 
-def distinct(name: str, taken: Mapping[str, Any]) -> str:
-    """The name, with a number behind it where it is taken."""
-    number, out = 1, name
-    while out in taken:
-        number += 1
-        out = f"{name} ({number})"
-    return out
-
-
 Look = Callable[[Observation], float]
 
 
@@ -471,21 +462,17 @@ def _optimum(exact: Solution | NoRun, gap: float) -> Certificate | None:
 
 def _reference(exact: str | None, found: Mapping[str | None, Solution | NoRun], gap: float) -> tuple[str, float]:
     """The yardstick of all, in words and as a lower bound of the optimum."""
-    bounds = {
-        name: each.certificate.dual
-        for name, each in found.items()
-        if isinstance(each, Solution) and each.certificate.valid
-    }
-    broken = [each.certificate.contradiction for each in found.values() if isinstance(each, Solution)]
+    known = {name: each for name, each in found.items() if isinstance(each, Solution)}
+    bounds = {name: each.certificate.dual for name, each in known.items() if each.certificate.valid}
+    broken = [each.certificate.contradiction for each in known.values()]
     if not bounds or any(broken):  # what one method finds wrong with a term is wrong with the bounds of all
         return next((f"none, as {said}" for said in broken if said), "none, for want of a bound"), float("nan")
     best = max(bounds, key=lambda name: bounds[name])
-    solved = found[exact]
     label = Exact().label if exact is None else exact
-    if isinstance(solved, Solution) and solved.certificate.holds(gap):
-        low, high = bounds[best], min(each.objective for each in found.values() if isinstance(each, Solution))
+    if _optimum(found[exact], gap) is not None:
+        low, high = bounds[best], min(each.objective for each in known.values())
         return f"the exact optimum, by {label} (certified to lie between {low:.10g} and {high:.10g})", bounds[best]
-    why = f"{label} did not get to the optimum: {solved.status}"
+    why = f"{label} did not get to the optimum: {found[exact].status}"
     return f"the best certified lower bound {bounds[best]:.10g}, {best or label}'s ({why})", bounds[best]
 
 

@@ -182,10 +182,6 @@ def _add(e: Any, *args: Map) -> Map:
     return replace(parts, row=parts.row % max(e.size, 1))
 
 
-def _negated(_: Any, arg: Map) -> Map:
-    return replace(arg, value=-arg.value)
-
-
 def _sum(e: Any, arg: Map) -> Map:
     axis = range(len(arg.shape)) if e.axis is None else np.atleast_1d(e.axis) % len(arg.shape)
     kept = tuple(1 if k in axis else size for k, size in enumerate(arg.shape))
@@ -270,7 +266,7 @@ def divided(m: Map, c: Array, error: Array) -> Map:
 
 RULES: dict[str, Callable[..., Map]] = {
     "AddExpression": _add,
-    "NegExpression": _negated,
+    "NegExpression": lambda _, arg: replace(arg, value=-arg.value),
     "Sum": _sum,
     "cumsum": _running,
     "Trace": _trace,

@@ -14,6 +14,7 @@ from .mpi import agreed as agreed
 from .mpi import call as call
 from .mpi import job_size as job_size
 from .mpi import launched_rank as launched_rank
+from .mpi import shared as shared
 from .mpi import versions as versions
 from .mpi import world as world
 from .parts import LocalSolution as LocalSolution

@@ -102,7 +102,7 @@ class PackedRound(AbstractRoundLoss):
 
     def __init__(self, nodes: Array, prox: AbstractNodeProx, grams: GramProx, d: int, strict: bool = False) -> None:
         self.nodes, self.prox, self.grams, self.d, self.strict = nodes, prox, grams, d, strict
-        self.h = _flat(grams.h)
+        self.h = flattened(grams.h)
         # s, the inverses there, and the nodes that must not take theirs
         self._known: tuple[float, Packed | None, QuadraticRound | None] = (0.0, None, None)
 
@@ -180,7 +180,7 @@ def round_losses(
         if found is None:
             out.append(PlainRound(prox, whole, d))
         elif found.V is None:
-            out.append(MeanRound(nodes, found.values[:, 0], _flat(found.linear), d, strict))
+            out.append(MeanRound(nodes, found.values[:, 0], flattened(found.linear), d, strict))
         elif d == 1 and found.V.shape[2] == 1:  # of one coordinate
             V = found.V[:, 0, 0]
             out.append(MeanRound(nodes, V * V * found.values[:, 0], V * found.linear[:, 0], d, strict))
@@ -194,7 +194,7 @@ def round_losses(
 
 def _by_factors(nodes: Array, found: QuadraticProx, d: int, strict: bool) -> QuadraticRound:
     V = cast(Array, found.V)
-    own = Eigen(_flat(V), _flat(found.values), _flat(found.linear))
+    own = Eigen(flattened(V), flattened(found.values), flattened(found.linear))
     return QuadraticRound(nodes, own, V.shape[2], d, strict)
 
 
@@ -203,7 +203,7 @@ def _of(flat: Array, some: slice, width: int) -> Array:
     return flat[some.start * width : some.stop * width]
 
 
-def _flat(values: Array) -> Array:
+def flattened(values: Array) -> Array:
     return np.ascontiguousarray(values, dtype=float).reshape(-1)
 
 

@@ -16,6 +16,7 @@ from ..base.gate import dealt
 from ..terms import Array, EdgeBlock, at_a_time
 from .compiler import Kernel, compiled, specialised
 from .edges import BALL, SQUARE, TINY, kind_of
+from .nodes import flattened
 
 EDGES = 1 << 18  # of a part, of which threads take several at a time
 
@@ -30,13 +31,13 @@ class EdgePasses:
 
     def add_adjoint(self, u: Array, g: Array) -> None:
         """K'u of the clipped flows is added to g (n, d)."""
-        specialised(clipped_adjoint, int(self.d == 1))(self._edges, _flat(u), g.reshape(-1), self._kind)
+        specialised(clipped_adjoint, int(self.d == 1))(self._edges, flattened(u), g.reshape(-1), self._kind)
 
     def residual(self, w: Array, u: Array) -> tuple[float, float]:
         """sum c ||z||, and sum of c ||z|| - <u, z> of the clipped flows, z = Kw - center."""
-        center = np.zeros(0) if self.edge.center is None else _flat(self.edge.center)
+        center = np.zeros(0) if self.edge.center is None else flattened(self.edge.center)
         kernel, (tail, head, base, strength) = specialised(norm_residuals, int(self.d == 1)), self._edges
-        u, w, k = _flat(u), _flat(w), self.d
+        u, w, k = flattened(u), flattened(w), self.d
 
         def part(some: slice) -> tuple[float, float]:
             mine = slice(some.start * k, some.stop * k)
@@ -47,7 +48,7 @@ class EdgePasses:
 
     def unite(self, share: float, u: Array, parent: Array, whole: bool) -> None:
         """Nodes, unless ``whole`` entries, that are tied by flows shorter than ``share`` c come into one group."""
-        compiled(unite)(self._edges, share, _flat(u), parent, self._kind, int(not whole))
+        compiled(unite)(self._edges, share, flattened(u), parent, self._kind, int(not whole))
 
     @property
     def _edges(self) -> Edges:
@@ -73,12 +74,8 @@ def group_numbers(parent: Array) -> tuple[Array, int]:
 def group_means(number: Array, count: int, values: Array) -> Array:
     """The rows of values (n, k), each the mean of its group; 0 at the ground."""
     k, out = values.shape[1], np.empty(values.shape)
-    compiled(spread_means)(number, _flat(values), np.zeros(count), np.zeros(count * k), out.reshape(-1), k)
+    compiled(spread_means)(number, flattened(values), np.zeros(count), np.zeros(count * k), out.reshape(-1), k)
     return out
-
-
-def _flat(values: Array) -> Array:
-    return np.ascontiguousarray(values, dtype=float).reshape(-1)
 
 
 # ---- kernels ---------------------------------------------------------------------------------------------------------

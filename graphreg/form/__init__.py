@@ -1,7 +1,7 @@
 """The canonical form of a problem: blocks of samples and of edges, and how a model becomes one."""
 
+from .building import all_distinct as all_distinct
 from .building import build as build
-from .building import distinct as distinct
 from .building import lower as lower
 from .form import DualPoint as DualPoint
 from .form import EdgeBlock as EdgeBlock

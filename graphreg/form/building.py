@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.messages import did_you_mean, users_line
+from ..base.messages import did_you_mean, distinct, users_line
 from ..errors import DataError, TermError
 from ..inputs import Standardised, all_of, index_of, names_of, places_of
 from ..terms import (
@@ -58,23 +58,19 @@ def lower(model: Model, space: Space) -> Form:
         samples += [_apart(loss.over(n), taken, space) for loss in part.losses]
         edges += [_placed(edge, space.n_observed, len(latent), n) for edge in part.edges if edge.count]
         if part.latent:
-            latent += distinct(part.latent, {*space.index, *latent})
+            latent += all_distinct(part.latent, {*space.index, *latent})
     for (_, term), part in zip(model.terms, lowered, strict=True):
         if isinstance(term, RowPenalty) and not any(edge.count for edge in part.edges):
             space = replace(space, doubt=space.doubt or f"{term!r} has no rows, and says nothing")
     return Form(space, tuple(latent), tuple(samples), tuple(edges))
 
 
-def distinct(labels: Sequence[Hashable], taken: set[Hashable]) -> list[Hashable]:
+def all_distinct(labels: Sequence[Hashable], taken: set[Hashable]) -> list[Hashable]:
     """The labels of latent nodes; one that is taken (by a node, or by another hierarchy) is numbered: "root (2)"."""
     out: list[Hashable] = []
     for label in labels:
-        name, number = label, 1
-        while name in taken:
-            number += 1
-            name = f"{label} ({number})"
-        out.append(name)
-        taken.add(name)
+        out.append(distinct(label, taken))
+        taken.add(out[-1])
     return out
 
 

@@ -9,16 +9,15 @@ James-Stein      the single cluster with its root shrunk, Proposition 5.4; of at
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ..base.display import Html, Shown
 from ..base.messages import look_alike
-from ..base.tables import Table, by_label, whole_html
+from ..base.tables import ShownByTable, Table, by_label
 from ..errors import DataError, MethodError
 from ..inputs import NodeData
 from ..terms import Array, Space, times
@@ -48,7 +47,7 @@ from .recursion import upward
 # the weights are (n + 1) / 2n of y_i and (n - 1) / 2n of the mean of the others (its proof, appendix A.12, prints the
 # other way round).
 @dataclass(frozen=True, repr=False)
-class JamesSteinEstimate(Shown):
+class JamesSteinEstimate(ShownByTable):
     """The estimates of all nodes.
 
     Attributes
@@ -85,12 +84,6 @@ class JamesSteinEstimate(Shown):
         frame = by_label(self.space.in_units(self.coef), self.labels, self.features)
         frame["shrinkage"] = self.shrinkage
         return Table.of(frame, "James-Stein estimates of the nodes", self.assumed)
-
-    def __str__(self) -> str:
-        return str(self.table())
-
-    def _html(self) -> Iterable[Html]:
-        yield whole_html(self.table())
 
     def __repr__(self) -> str:
         low, high = self.shrinkage.min(), self.shrinkage.max()
@@ -185,7 +178,7 @@ FLAT = "single cluster and James-Stein take all nodes to lie directly under one 
 
 
 @dataclass(frozen=True, repr=False)
-class EstimatorComparison(Shown):
+class EstimatorComparison(ShownByTable):
     """Estimates of the same nodes by several estimators.
 
     Attributes
@@ -214,13 +207,7 @@ class EstimatorComparison(Shown):
         frame.index.name = "estimator"
         return Table.of(frame, f"estimators of {len(shown)} nodes (Euclidean norms)", self.assumed)
 
-    def __str__(self) -> str:
-        return str(self.table())
-
-    def _html(self) -> Iterable[Html]:
-        yield whole_html(self.table())
-
-    __repr__ = __str__
+    __repr__ = ShownByTable.__str__
 
 
 def compare_estimators(

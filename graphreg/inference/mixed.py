@@ -173,9 +173,9 @@ class HierarchicalEstimate(ResultWithAssumptions):
         return [
             f"Hierarchical model by {how}: {self.n_nodes} nodes{above}, {kind} {c.log_likelihood:.6f}"
             + ("" if c.converged else " (NOT converged)"),
-            PrintedTable.of(self.variances()),
+            PrintedTable(self.variances()),
             "fixed effects (coefficients of the root):",
-            PrintedTable.of(self.fixed()),
+            PrintedTable(self.fixed()),
             f"of the coefficients as minimisers of (5.2): {self.certificate}",
         ]
 

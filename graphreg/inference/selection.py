@@ -61,7 +61,7 @@ class EdgeSelection(ResultWithAssumptions):
             f"Edge selection: {m - gone} of {m} edges kept, {gone} removed",
             self.tests.verdict,
             f"{n} nodes in {len(sizes)} component{'s' if len(sizes) > 1 else ''} of sizes {shown}",
-            PrintedTable.of(self.tests),
+            PrintedTable(self.tests),
         ]
 
     def __repr__(self) -> str:

@@ -55,11 +55,6 @@ class Columns:
             )
 
     @property
-    def feature_names(self) -> tuple[str, ...]:
-        """The names of the columns of X, with the intercept."""
-        return (INTERCEPT,) * self.intercept + self.own_names
-
-    @property
     def own_names(self) -> tuple[str, ...]:
         """The same without the intercept: of a category one for each level but the first."""
         levels = {str(name): [f"{name}[{x}]" for x in known[1:]] for name, known in self.levels}
@@ -361,7 +356,8 @@ def assembled(
         what, remedy = _named("the sample weight", columns.weights), "make it positive and finite, or drop the row"
         where.refuse(~(np.isfinite(weights) & (weights > 0)), weights, what, remedy)
     X, offset = design(X, columns, where), offsets(offset, columns, where)
-    return where.labels, where.node, X, y, weights, offset, columns.feature_names, targets, columns.intercept
+    features = (INTERCEPT,) * columns.intercept + columns.own_names
+    return where.labels, where.node, X, y, weights, offset, features, targets, columns.intercept
 
 
 def check_targets(y: Array | None, targets: tuple[str, ...], where: Where) -> None:

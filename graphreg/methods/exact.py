@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,7 +18,7 @@ from ..checks import checked, one_of, text
 from ..compiling import overflow, rows_apart, solvers
 from ..form import Form
 from ..oracles import check_size
-from ..running import AbstractMethod, Budget, Costs, Outcome, Task, floor_of, without_rounds
+from ..running import AbstractDirectMethod, Budget, Costs, Outcome, Task, floor_of
 from .splitting.primal_dual import PrimalDual
 
 LONG = 3.0  # predicted seconds of a solver, beside which a process of its own, some 1.5 s of imports, is little
@@ -30,7 +29,7 @@ UNPROVED = "no point was found that satisfies all constraints, nor a proof that 
 
 
 @dataclass(frozen=True)
-class Exact(AbstractMethod):
+class Exact(AbstractDirectMethod):
     """Compile to CVXPY, solve with a conic solver, certify.
 
     First at the solver's default tolerances; where the certificate falls short of ``min(gap, 1e-7)`` once more at
@@ -53,7 +52,7 @@ class Exact(AbstractMethod):
     """
 
     needs = "a form in CVXPY of every penalty, and a size that a conic solver can take"
-    sends = "nothing: all data are in one place"
+    refusing = "a conic solver needs all data in one place", "a conic solver cannot be resumed"
     rows = True
 
     solver: str = checked(text("the name of a CVXPY solver"), "clarabel")
@@ -65,10 +64,6 @@ class Exact(AbstractMethod):
 
     def missing(self, form: Form) -> tuple[str, ...]:
         return tuple(dict.fromkeys(said for edge in form.edges if (said := edge.penalty.unwritten())))
-
-    def refuses(self) -> Mapping[str, str]:
-        engine, checkpoint = "a conic solver needs all data in one place", "a conic solver cannot be resumed"
-        return without_rounds(self.name, engine, checkpoint)
 
     def cost(self, costs: Costs) -> tuple[float, float]:
         return costs.exact, costs.written + costs.factors
@@ -165,10 +160,10 @@ class _Attempts:
             return self.task.certifier.certify(w, found[1].flows, found[1].prices, self.task.budget.gap)
 
     def _beyond(self, certificate: Certificate) -> None:
-        """Try what may help where no attempt sufficed: other points, where the solver denies that there is any, and
-        rounds of the primal-dual method."""
+        """Try what may help where no attempt sufficed: other points, where the solver denies that there is any (maybe
+        there is one) or a bound (there always is), and rounds of the primal-dual method."""
         form, gap = self.task.form, self.task.budget.gap
-        if not np.isfinite(certificate.primal) and self.misled():
+        if not np.isfinite(certificate.primal) and any(outcome.denies for outcome in self.outcomes):
             for w in (np.tile(common(form).w, (form.n, 1)), np.zeros(form.shape)):
                 certificate = self.task.certifier.certify(np.where(form.free[:, None], 0.0, w), None, None, gap)
         if not certificate.holds(gap) and np.isfinite(certificate.primal):
@@ -187,10 +182,6 @@ class _Attempts:
         if outcome.ended == "interrupted":
             raise KeyboardInterrupt
         return outcome.rounds
-
-    def misled(self) -> bool:
-        """True where the solver has said that there is no point (maybe there is one), or no bound (there always is)."""
-        return any(outcome.denies for outcome in self.outcomes)
 
     def without_point(self, feasible: bool) -> End:
         """The reason for which no attempt has found a point: the constraints exclude each other, which is proved (a

@@ -13,7 +13,7 @@ from ..base.clock import alarm
 from ..certificate import Certifier, System, center, centred
 from ..form import DualPoint, EdgeBlock, Form, Held, fixes
 from ..oracles import NewtonSystem, affordable
-from ..running import AbstractMethod, Costs, Outcome, Task, without_rounds
+from ..running import AbstractDirectMethod, Costs, Outcome, Task
 from ..terms import Array
 from ..terms.losses import AbstractQuadraticLoss
 from ..terms.penalties import FlowDomain
@@ -24,7 +24,7 @@ CLOSE, ROUNDED = 1e-13, 1e-16  # of a residual, and of the first: what conjugate
 
 
 @dataclass(frozen=True)
-class LinearSystem(AbstractMethod):
+class LinearSystem(AbstractDirectMethod):
     """The minimiser of a sum of squares: what makes the gradient vanish, by conjugate gradients or one factorisation.
 
         (sum_r s_r x_r x_r'  +  K' C Q K) w  =  sum_r s_r x_r (y_r - o_r)  +  K' C Q center
@@ -56,7 +56,7 @@ class LinearSystem(AbstractMethod):
         "squared losses or MeanLoss; penalties SquaredL2 or Quadratic alone, nodes may be fixed (Zero); factors of a "
     )
     needs += "sparse matrix in memory"
-    sends = "nothing: all data are in one place"
+    refusing = "a factorisation needs all data in one place", "a factorisation cannot be resumed"
     rows = True
 
     def missing(self, form: Form) -> tuple[str, ...]:
@@ -68,10 +68,6 @@ class LinearSystem(AbstractMethod):
         ]
         out += [f"{name} gives a node two values" for name in Held(form).torn]
         return tuple(dict.fromkeys(out))
-
-    def refuses(self) -> dict[str, str]:
-        engine, checkpoint = "a factorisation needs all data in one place", "a factorisation cannot be resumed"
-        return without_rounds(self.name, engine, checkpoint)
 
     def cost(self, costs: Costs) -> tuple[float, float]:
         return costs.step, costs.arrays + costs.factors

@@ -14,7 +14,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from ..base.clock import alarm, check_deadline
 from ..certificate import Certifier, centred
 from ..form import EdgeBlock, Form
-from ..running import AbstractMethod, Outcome, Task, without_rounds
+from ..running import AbstractDirectMethod, Outcome, Task
 from ..terms import Array
 from ..terms.losses import AbstractSmoothLoss
 from ..terms.penalties import (
@@ -37,7 +37,7 @@ TILT, TILTS = 1e-3, 3  # of the gap asked for: what flows may cost that push awa
 
 
 @dataclass(frozen=True)
-class OneNode(AbstractMethod):
+class OneNode(AbstractDirectMethod):
     """The minimiser of a problem of one node, such as a lasso, a logistic regression or non-negative least squares.
 
     A forward-backward step, w - g / h with the gradient g and the curvatures h along the coordinates, then the prox,
@@ -61,7 +61,7 @@ class OneNode(AbstractMethod):
         "one node; smooth losses of one number; penalties that are smooth, L1, L2, bounds (Box, NonNegative), no two "
         "with kinks on one coordinate"
     )
-    sends = "nothing: all data are in one place"
+    refusing = "there is one node alone", "it takes no longer than to write one"
     in_one_pass = True
 
     def missing(self, form: Form) -> tuple[str, ...]:
@@ -76,10 +76,6 @@ class OneNode(AbstractMethod):
         if (sum((np.bincount(edge.columns(form.d), minlength=form.d) for edge in kinked), np.zeros(1)) > 1).any():
             out.append(f"{' and '.join(dict.fromkeys(e.name for e in kinked))} have kinks on the same coordinates")
         return tuple(dict.fromkeys(out))
-
-    def refuses(self) -> dict[str, str]:
-        engine, checkpoint = "there is one node alone", "it takes no longer than to write one"
-        return without_rounds(self.name, engine, checkpoint)
 
     def run(self, task: Task) -> Outcome:
         began, form, certifier, asked = time.perf_counter(), task.form, task.plain_certifier, task.budget

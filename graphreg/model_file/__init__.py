@@ -137,7 +137,8 @@ class ModelFile(Suggesting):
         if name is not None and name not in known:
             raise ModelFileError(f"no [[data]] has the name {name!r}; {near(name, [str(each) for each in known])}")
         samples = next(iter(known.values())) if name is None else known[name]
-        return samples.prepared(read_table(path, "rows", samples.labels_read), Path(path).name)
+        labels = [samples.keys.node, *(samples.keys.categories or ())]  # columns that are read as text
+        return samples.prepared(read_table(path, "rows", labels), Path(path).name)
 
     def __repr__(self) -> str:
         return f"<ModelFile {visible(self.path.name)!r}: {self.problem!r}>"

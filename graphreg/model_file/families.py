@@ -19,7 +19,8 @@ import graphreg as gr
 from ..base.declaring import declared
 from ..base.messages import closest, near
 from ..catalogue import BASES
-from .schema import Place, Table, check, text_of, type_hints, unknown_key
+from ..checks import type_hints
+from .schema import Place, Table, check, text_of, unknown_key
 
 DERIVED_FROM = {"loss": "Loss", "penalty": "Penalty", "method": "AbstractIteration"}  # by classes of the user's
 

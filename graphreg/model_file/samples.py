@@ -57,11 +57,6 @@ class SampleTable:
         """The nodes that have rows, by first appearance."""
         return tuple(dict.fromkeys(self.frame[self.keys.node]))
 
-    @property
-    def labels_read(self) -> list[str]:
-        """The columns that are read as text: nodes and categories."""
-        return [self.keys.node, *(self.keys.categories or ())]
-
     def node_data(self, wanted: Mapping[str, Any] | None, place: Place) -> NodeData:
         """The samples of a loss: all rows, or those that its own filter keeps."""
         keys, frame = self.keys, keep(self.frame, wanted or {}, self.file, place.at("keep"))

@@ -10,10 +10,10 @@ import types
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
-from functools import cache
-from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin
 
 from ..base.messages import closest, either, near
+from ..checks import type_hints
 from ..errors import GraphregError, ModelFileError
 
 
@@ -288,15 +288,6 @@ def check(place: Place, value: Any, hint: Any) -> None:
     """Refuse a value that is not of the annotated type."""
     if not fits(value, hint):
         place.refuse(f"this must be {describe(hint)}, got {value!r}")
-
-
-@cache
-def type_hints(kind: Any) -> dict[str, Any]:
-    """The annotations of a class or function, evaluated; nothing is known of those that cannot be."""
-    try:
-        return get_type_hints(kind)
-    except (NameError, TypeError):
-        return {}
 
 
 # ---- types of values -------------------------------------------------------------------------------------------------

@@ -94,10 +94,6 @@ class LocalView:
         """The view of the same problem at other strengths."""
         return alike(self, form=form, engine=engine)
 
-    def same_losses(self, other: LocalView) -> bool:
-        """True where the losses of another view of the same problem have the strengths that they have here."""
-        return strengths(self.form.samples) == strengths(other.form.samples)
-
     @property
     def n_nodes(self) -> int:
         """The number of nodes of the whole graph."""

@@ -106,14 +106,6 @@ def titled(axes: Axes, text: str, points: float = 10.0) -> None:
     axes.set_title(fitted(text, room_of(axes), points), fontsize=points)
 
 
-def labelled(axes: Axes, x: str = "", y: str = "", points: float = 10.0) -> None:
-    """Labels of the two axes, in as many lines as they need; the texts are escaped here."""
-    if x:
-        axes.set_xlabel(fitted(x, room_of(axes), points), fontsize=points)
-    if y:
-        axes.set_ylabel(fitted(y, room_of(axes, 1), points), fontsize=points)
-
-
 def legend_below(axes: Axes, *handles: Any, below: float = 0.5, points: float = 8.5) -> None:
     """A legend below the axes (so many inches: the labels of the x axis stand between), in as many columns as fit;
     of these handles and labels, by default of all that have one."""
@@ -132,9 +124,12 @@ def legend_below(axes: Axes, *handles: Any, below: float = 0.5, points: float = 
 
 
 def described(axes: Axes, x: str = "", y: str = "", logs: str = "", grid: str = "") -> None:
-    """Axes with labels; ``logs`` has the letters of logarithmic ones, ``grid`` is the colour of lines behind."""
+    """Axes with labels, in as many lines as they need, whose texts are escaped here; ``logs`` has the letters of
+    logarithmic ones, ``grid`` is the colour of lines behind."""
     log_scale(*(getattr(axes, f"{each}axis") for each in logs))
-    labelled(axes, x, y)
+    for way, (text, set_label) in enumerate(((x, axes.set_xlabel), (y, axes.set_ylabel))):
+        if text:
+            set_label(fitted(text, room_of(axes, way), 10.0), fontsize=10.0)
     if grid:
         axes.grid(True, which="major", color=grid)
         axes.set_axisbelow(True)

@@ -24,22 +24,12 @@ DECADES = 5.0
 INSIDE = 1.0 - 1e-12  # of a flow: the end of the domain itself may be outside for rounding
 
 
-def slices(form: Form, frames: list[Frame]) -> list[dict[str, Any]]:
-    """For each block of edges between nodes how the page finds f and f*, from the number ``slope`` of an edge.
+def _slice(edge: EdgeBlock, k: int, rows: slice, frames: Sequence[Frame]) -> dict[str, Any]:
+    """How the page finds f and f* of a block of edges between nodes, from the number ``slope`` of an edge.
 
     "norm": f(s) = slope |s|. "quadratic": f(s) = slope s^2 / 2. "equal": f is 0 at 0 alone. "radial": f(s) = c h(|s|)
     with tables of h and h*, of functions of the Euclidean length. "none": no slice is drawn.
     """
-    out: list[dict[str, Any]] = []
-    begun = 0
-    for _, edge in between(form):
-        rows = slice(begun, begun + len(edge.tail))
-        begun = rows.stop
-        out.append({"name": edge.name, **_kind(edge, form.width(edge), rows, frames)})
-    return out
-
-
-def _kind(edge: EdgeBlock, k: int, rows: slice, frames: list[Frame]) -> dict[str, Any]:
     phi = edge.penalty
     if is_equality(phi, k):
         return {"kind": "equal"}
@@ -134,17 +124,15 @@ def _places(form: Form, ends: Array, positions: Any, outlines: Any) -> dict[str,
 
 def moving(form: Form, frames: Sequence[Frame]) -> dict[str, Any]:
     """The frames, and how edges are drawn in all of them."""
-    kinds = slices(form, list(frames))
-    for kind, (_, edge) in zip(kinds, between(form), strict=True):
-        k = form.width(edge)
-        gauge = edge.penalty.domain.gauge(np.eye(k))
-        kind |= {
-            "name": visible(edge.name),
-            "width": k,
-            "limited": isinstance(edge.penalty, AbstractNorm) or bool((gauge > 0.0).any() and np.isfinite(gauge).any()),
-        }
+    slices, begun = list[dict[str, Any]](), 0
+    for _, edge in between(form):
+        k, rows = form.width(edge), slice(begun, begun + edge.count)
+        begun, gauge = rows.stop, edge.penalty.domain.gauge(np.eye(k))
+        limited = isinstance(edge.penalty, AbstractNorm) or bool((gauge > 0.0).any() and np.isfinite(gauge).any())
+        kind = _slice(edge, k, rows, frames)
+        slices.append({"name": visible(edge.name), **kind, "width": k, "limited": limited})
     colours = lasting_names([frame.cluster for frame in frames])
-    return {"slices": kinds, "frames": [packed(frame, colour) for frame, colour in zip(frames, colours, strict=True)]}
+    return {"slices": slices, "frames": [packed(frame, colour) for frame, colour in zip(frames, colours, strict=True)]}
 
 
 def first_edge(frame: Frame) -> int:

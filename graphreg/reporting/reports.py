@@ -50,7 +50,11 @@ def report_solution(
     """Write the report of an answer, see `Solution.report`; ``facts``, lines by name, stand at its head."""
     (checks.instance(Comparison, "a Comparison, as gr.compare gives it") | None)(comparison, "comparison")
     place = check_place(file)
-    _check_point(solution)
+    if not math.isfinite(solution.objective):
+        raise ModelError(
+            f"there is nothing to report: no point was found that satisfies all constraints ({solution.status}: "
+            f"{solution.message})"
+        )
     form = solution.form
     with stages("report") as at:
         at("what is seen")
@@ -81,7 +85,7 @@ def report_path(path: Path, file: str | os.PathLike[str], positions: Any = None,
     if not found:
         raise ModelError("there is nothing to report: the path has no strength with a point that satisfies its problem")
     first = next(iter(found.values()))
-    kept = _thinned(list(found.items()), first.form, MOST)
+    kept = _thinned(list(found.items()), _room(first.form))
     name = visible(path.parameter.name)
     frames: list[Frame] = []
     with stages("report") as at:
@@ -102,21 +106,17 @@ def report_path(path: Path, file: str | os.PathLike[str], positions: Any = None,
     write(place, page(Words(title, sentences.subject(form), *said), formulas(form), picture.script_json(data)))
 
 
-def _check_point(solution: Solution) -> None:
-    if not math.isfinite(solution.objective):
-        raise ModelError(
-            f"there is nothing to report: no point was found that satisfies all constraints ({solution.status}: "
-            f"{solution.message})"
-        )
-
-
 # ---- frames ----------------------------------------------------------------------------------------------------------
-def _thinned(frames: list[T], form: Form, most: int) -> list[T]:
-    """Items, at most so many as the page has room for, evenly spaced, the first and the last among them."""
-    room = max(2, min(most, int(DATA / size_of(form))))
-    if len(frames) <= room:
-        return frames
-    return [frames[k] for k in np.unique(np.rint(np.linspace(0, len(frames) - 1, room)).astype(int)).tolist()]
+def _room(form: Form) -> int:
+    """The number of frames that the page has room for."""
+    return max(2, min(MOST, int(DATA / size_of(form))))
+
+
+def _thinned(items: list[T], room: int) -> list[T]:
+    """At most so many items, evenly spaced, the first and the last among them."""
+    if len(items) <= room:
+        return items
+    return [items[k] for k in np.unique(np.rint(np.linspace(0, len(items) - 1, room)).astype(int)).tolist()]
 
 
 def _iterates(solution: Solution) -> list[Frame]:
@@ -124,7 +124,7 @@ def _iterates(solution: Solution) -> list[Frame]:
     observed, form = solution.observed, solution.form
     if observed is None or "w" not in observed or observed["w"].shape[1:] != form.shape or solution.own is not None:
         return []
-    rows = _thinned(list(range(len(observed.rounds))), form, MOST)
+    rows = _thinned(list(range(len(observed.rounds))), _room(form))
     kept = observed["flows"] if isinstance(observed.get("flows"), tuple) else None
     flows = [None if kept is None else tuple(part[k] for part in kept) for k in rows]
     points = list(zip(observed["w"][rows], flows, strict=True))
@@ -198,9 +198,7 @@ CHECKS = 400  # of a run; of more, the first and last and evenly spaced ones
 
 def _trace(solution: Solution) -> list[dict[str, Any]]:
     """One entry per check; at a screen, which is not certified, the objective is that of the iterate, as computed."""
-    records = solution.trace.records
-    if len(records) > CHECKS:
-        records = [records[round(k * (len(records) - 1) / (CHECKS - 1))] for k in range(CHECKS)]
+    records = _thinned(solution.trace.records, CHECKS)
     return [_check(each.round, each.bytes, each, each.certified) for each in records]
 
 

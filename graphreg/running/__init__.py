@@ -7,12 +7,12 @@ from .driver import around as around
 from .driver import view_of as view_of
 from .method import METHOD as METHOD
 from .method import ONE_ENGINE as ONE_ENGINE
+from .method import AbstractDirectMethod as AbstractDirectMethod
 from .method import AbstractEngine as AbstractEngine
 from .method import AbstractIteration as AbstractIteration
 from .method import AbstractMethod as AbstractMethod
 from .method import Point as Point
 from .method import Start as Start
-from .method import without_rounds as without_rounds
 from .observed import Observed as Observed
 from .observing import KEPT as KEPT
 from .observing import Observation as Observation

@@ -179,10 +179,9 @@ class Checks:
         self._note(at, k, screen, False, self.certifier.screened)
         return screen
 
-    def certify_state(self, state: Any, k: int, bound: CheapBound | None = None) -> Certificate:
+    def certify_state(self, state: Any, k: int) -> Certificate:
         point, inside = self.method.point(state), self._inside(state)
-        if bound is None:
-            bound = self.cheap_bound(point, inside, k)
+        bound = self.cheap_bound(point, inside, k)
         if bound is None and inside is not None:
             self.certifier.propose_primal(self._merged(point[0], inside, k), self.budget.gap)
         return self.certify_point(point, k, bound)

@@ -21,7 +21,7 @@ import numpy as np
 from ..base.declaring import declared
 from ..base.messages import closest, near
 from ..certificate import Certifier
-from ..checks import ChecksNames, check_fields, instance, is_number
+from ..checks import ChecksFields, check_fields, instance, is_number
 from ..errors import ArgumentError, MethodError
 from ..form import Form
 from ..network import Arcs, LocalView
@@ -164,15 +164,21 @@ class AbstractMethod(ABC):
         return f"{self.name}({', '.join(said)})" if said else self.name
 
 
-def without_rounds(name: str, engine: str, checkpoint: str) -> dict[str, str]:
-    """What a method refuses that has no rounds; with why no actors can carry it out, and why no run can be resumed."""
-    return {
-        "engine": f"{name} has no actors: {engine}",
-        "checkpoint": f"{name} takes no checkpoint: {checkpoint}",
-        "rounds": f"{name} has no rounds that could be counted: give seconds=",
-        "callback": f"{name} has no rounds after which to call",
-        "observe": f"{name} has no rounds that could be observed",
-    }
+class AbstractDirectMethod(AbstractMethod):
+    """A method that has no rounds; ``refusing`` says why no actors can carry it out, and why no run can be resumed."""
+
+    sends = "nothing: all data are in one place"
+    refusing: ClassVar[tuple[str, str]]
+
+    def refuses(self) -> dict[str, str]:
+        engine, checkpoint = self.refusing
+        return {
+            "engine": f"{self.name} has no actors: {engine}",
+            "checkpoint": f"{self.name} takes no checkpoint: {checkpoint}",
+            "rounds": f"{self.name} has no rounds that could be counted: give seconds=",
+            "callback": f"{self.name} has no rounds after which to call",
+            "observe": f"{self.name} has no rounds that could be observed",
+        }
 
 
 _METHOD = instance(AbstractMethod, "a method such as gr.PrimalDual()")
@@ -305,7 +311,7 @@ ONE_ENGINE = (
 )
 
 
-class AbstractEngine(ChecksNames, ABC):
+class AbstractEngine(ChecksFields, ABC):
     """The place in which ``problem.solve(method, engine=...)`` runs a method: the driver, with clock and
     certificates, stays here, and the engine carries out its rounds."""
 

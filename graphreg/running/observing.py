@@ -13,7 +13,7 @@ import numpy as np
 
 from ..base.messages import did_you_mean, shown
 from ..base.shortcuts import shortcut
-from ..checks import ChecksNames, check_fields, checked, inside, is_whole, sequence, whole
+from ..checks import ChecksFields, checked, inside, is_whole, sequence, whole
 from ..errors import MethodError
 from ..form import Form
 from ..terms import Array
@@ -141,7 +141,7 @@ def _closed(value: S) -> S:
 
 
 @dataclass(frozen=True)
-class Observer(ChecksNames):
+class Observer(ChecksFields):
     """The quantities of a run that are observed, and after which rounds; see `Problem.solve`.
 
     Parameters
@@ -170,7 +170,7 @@ class Observer(ChecksNames):
     memory: float = checked(inside("[1, inf)", "a number of bytes, at least 1"), float(KEPT))
 
     def __post_init__(self) -> None:
-        check_fields(self, MethodError)
+        super().__post_init__()
         object.__setattr__(self, "what", _read(self.what))
         if self.rounds is not None:
             object.__setattr__(self, "rounds", _rounds(self.rounds))

@@ -63,7 +63,7 @@ class Summary(ResultWithAssumptions):
         return str(self)
 
     def _table(self) -> PrintedTable:
-        return PrintedTable.of(self.coefficients, float_format="{:.4g}".format)
+        return PrintedTable(self.coefficients, float_format="{:.4g}".format)
 
     def _html(self) -> Iterable[Html]:
         method, _, _ = self.facts["method"].partition(",")

@@ -14,13 +14,12 @@ import sys
 import types
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from functools import lru_cache
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin
 
 import numpy as np
 
 from ..base.messages import shown
-from ..checks import check_fields, is_number, is_switch, is_whole, whole
+from ..checks import check_fields, is_number, is_switch, is_whole, type_hints, whole
 from ..errors import CheckpointError
 from ..form import Form
 from ..network import LocalView
@@ -229,22 +228,13 @@ def check_record(record: Any, where: str) -> None:
     `graphreg.checks`)."""
     if type(record).__module__.partition(".")[0] != OWN:
         return
-    hints = _hints(type(record))
+    hints = type_hints(type(record))
     for each in fields(record):
         value, hint = getattr(record, each.name), hints.get(each.name, Any)
         if not fits(value, hint):
             wanted = getattr(hint, "__name__", "") if isinstance(hint, type) else str(hint)
             raise MisfitError(f"{where}.{each.name} is a {type(value).__name__}, and not {wanted}")
     check_fields(record, MisfitError, where)
-
-
-@lru_cache
-def _hints(kind: type) -> dict[str, Any]:
-    """The types of the fields; none where they cannot be resolved, as in a user's class within a function."""
-    try:
-        return get_type_hints(kind)
-    except (NameError, TypeError, AttributeError):
-        return {}
 
 
 def fits(value: Any, hint: Any) -> bool:

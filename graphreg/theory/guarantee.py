@@ -131,7 +131,7 @@ class Recovery(ResultWithAssumptions):
         else:
             lines.append("guaranteed for strengths between {:.4g} and {:.4g}".format(*self.interval))
         lines.append(self.verdict)
-        lines.append(PrintedTable.of(self.table, float_format="{:.4g}".format))
+        lines.append(PrintedTable(self.table, float_format="{:.4g}".format))
         lines += [f"cluster {cluster!r}: {why}" for cluster, why in list(self.reasons.items())[:10]]
         return lines
 

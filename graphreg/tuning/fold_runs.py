@@ -18,7 +18,7 @@ from ..base.clock import OutOfTimeError, alarm
 from ..base.display import Brief
 from ..base.gate import end_with
 from ..certificate import cluster_count
-from ..distributed import agreed, versions, world
+from ..distributed import agreed, shared, versions, world
 from ..errors import FailedError, GraphregError, MethodError, ModelError, WorkerError
 from ..form import Form
 from ..inputs import Labels
@@ -244,9 +244,7 @@ def by_ranks(task: FoldTask, folds: Sequence[Fold], todo: Sequence[int], tick: T
     for rank, (_, _, refused) in enumerate(every):
         if refused is not None:
             kind, text = refused
-            raised = kind(f"rank {rank} of {comm.size}: {text}")
-            raised.shared = True
-            raise raised
+            raise shared(kind(f"rank {rank} of {comm.size}: {text}"))
     yield from sorted((run for runs, _, _ in every for run in runs), key=lambda pair: pair[0])
     if any(late for _, late, _ in every):
         raise OutOfTimeError

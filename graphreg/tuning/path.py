@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,11 +13,10 @@ import pandas as pd
 
 from .. import checks
 from ..base.clock import OutOfTimeError, cut_short, progress_bar
-from ..base.display import Html, Shown, title
 from ..base.escaping import visible
 from ..base.gate import allowing
 from ..base.shortcuts import shortcut
-from ..base.tables import Table, as_html, assumed_html, assumed_lines
+from ..base.tables import ShownByTable, Table
 from ..certificate import Clusters
 from ..errors import ModelError
 from ..methods import AbstractMethod
@@ -87,7 +86,7 @@ ASSUMED = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Path(Shown):
+class Path(ShownByTable):
     """The regularisation path of a problem: its solutions along a Parameter.
 
     Attributes
@@ -205,17 +204,8 @@ class Path(Shown):
             head += f" {max(self.left):.4g}"
         return head
 
-    def __str__(self) -> str:
-        return str(self.table()) if len(self) else "\n".join([self._title(), *assumed_lines(self.assumed)])
-
     def __repr__(self) -> str:
         return f"<Path of {self.parameter.name!r}: {len(self)} strengths{'' if self.complete else ', incomplete'}>"
-
-    def _html(self) -> Iterable[Html]:
-        yield title(self._title())
-        if len(self):
-            yield as_html(self.table())
-        yield assumed_html(self.assumed)
 
 
 def _row(strength: float, solution: Solution) -> dict[str, Any]:

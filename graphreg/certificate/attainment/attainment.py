@@ -127,7 +127,7 @@ def _decided(form: Form, cones: list[RecessionCone], point: DualPoint | None) ->
     parts = [part for part in parts if len(part.columns) > 1]
     if point is not None and parts:
         raw = multipliers(form, cones, point)
-        given = tuple(kind.multipliers(each) for kind, each in zip(found.kinds, raw, strict=True))
+        given = tuple(each[kind.kept] / kind.across[kind.kept] for kind, each in zip(found.kinds, raw, strict=True))
         parts = [part for part in parts if not _excluded(part, given)]
     if not parts:
         return True

@@ -58,10 +58,6 @@ class ConditionRows:
         out[self.kept] = self.matrix @ x
         return out
 
-    def multipliers(self, given: Array) -> Array:
-        """Multipliers of the rows as they were, for the scaled ones."""
-        return given[self.kept] / self.across[self.kept]
-
 
 @dataclass(frozen=True)
 class Conditions:

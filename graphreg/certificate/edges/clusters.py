@@ -311,8 +311,7 @@ def _claims(certificate: Certificate) -> list[_Claim]:
     edges = [(k, edge) for k, edge in enumerate(form.edges) if edge.map.noun == "edge"]
     claims = [_of_block(certificate, k, edge, gap, radius(edge, mu, whole, gap), size) for k, edge in edges]
     for one, other in permutations(claims, 2):
-        fewer = np.isin(other.edge.columns(form.d), one.edge.columns(form.d)).all()
-        if fewer and one.edge.center is None and other.edge.center is None:
+        if np.isin(other.edge.columns(form.d), one.edge.columns(form.d)).all():
             _carry(one, other, form.n)
     return claims
 
@@ -373,8 +372,6 @@ def _prove(certificate: Certificate, claims: list[_Claim], splitter: Splitter | 
         masks = fused(certificate, _masks(form, claims, "split"))
     for claim in claims:
         mask = masks[claim.place] & (claim.state != "split")
-        if claim.edge.center is not None:
-            mask &= ~claim.edge.center.any(axis=1)
         claim.state[mask], claim.bound[mask] = "fused", 0.0
     member = joined(form, claims, lambda claim: claim.state == "fused", observed=False)
     for claim, reach in zip(claims, cluster_radius(certificate, member, [c.edge for c in claims]), strict=True):

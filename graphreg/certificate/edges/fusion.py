@@ -59,17 +59,12 @@ def separate(form: Form) -> Separated:
     """The form with every penalty that is a sum over coordinates (`restricted`) taken apart."""
     edges, owner, columns = list[EdgeBlock](), list[int](), list[Array]()
     for k, edge in enumerate(form.edges):
-        width = form.width(edge)
-        places = [np.array([j]) for j in range(width)]
-        if len(places) < 2 or not isinstance(edge.penalty, AbstractEntrywise):
-            edges.append(edge)
-            owner.append(k)
-            columns.append(np.arange(width))
-            continue
-        for j in places:
-            edges.append(edge.on(j))
-            owner.append(k)
-            columns.append(j)
+        every = np.arange(form.width(edge))
+        apart = len(every) > 1 and isinstance(edge.penalty, AbstractEntrywise)
+        places = list(every[:, None]) if apart else [every]
+        edges += [edge.on(j) for j in places] if apart else [edge]
+        owner += [k] * len(places)
+        columns += places
     return Separated(replace(form, edges=tuple(edges)), tuple(owner), tuple(columns))
 
 

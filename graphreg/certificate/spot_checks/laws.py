@@ -74,10 +74,6 @@ class TermRows:
             return self.term.least_curvature() if self.smooth else 0.0
         return self.term.strong_convexity()
 
-    def composition(self) -> tuple[Array, AbstractPenalty] | None:
-        """R and h, where the term says that f(x) = h(Rx)."""
-        return None if self.targets else self.term.composed()
-
     def closed(self, b: Array) -> Array:
         """Slopes whose dependent coordinate is exactly minus the sum of the others, as bounds have it."""
         one = self.term.prices.dependent(*self.targets) if self.targets else None

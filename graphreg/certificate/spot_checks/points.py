@@ -57,11 +57,6 @@ class BlockRows:
     weight: Array
     extent: float  # how far the points of the block are from one another, or from where they are anchored
 
-    @property
-    def undirected(self) -> bool:
-        """True between nodes, where -x is as good an argument as x."""
-        return isinstance(self.block, EdgeBlock) and self.block.map.noun == "edge"
-
     def at(self, row: int) -> str:
         """The place of a row in words: its edge or its node."""
         r, block, noun = self.place[row], self.block, self.block.map.noun
@@ -119,7 +114,7 @@ def own_points(rows: BlockRows) -> Iterator[Trial]:
     """The residuals of the rows themselves: if the bounds cross, one of these is negative."""
     of, x, b = rows.of, rows.x, rows.b
     yield replace(fenchel_young(of, x, b), side="below")
-    if rows.undirected:
+    if isinstance(rows.block, EdgeBlock) and rows.block.map.noun == "edge":  # -x is as good an argument as x
         yield replace(evenness(of, x), b=b)
     if of.writes("value_bound"):
         r, spread = rows.from_anchor()
@@ -147,7 +142,7 @@ def other_points(rows: BlockRows) -> Iterator[Trial]:
         known = apart & np.isfinite(trial.said["value((x + z) / 2)"])
         yield replace(trial, excess=np.where(known, trial.excess, -np.inf), b=b)
     yield from _boxes(rows)
-    composition = of.composition()
+    composition = None if of.targets else of.term.composed()  # R and h, where f(x) = h(Rx)
     if composition is not None:
         R, h = composition
         for each in (x, *points):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from ...base.messages import unknown_labels, warn
-from ...checks import Check, check_fields, checked, inside, instance, is_whole
+from ...checks import Check, checked, inside, instance, is_whole
 from ...errors import MethodError
 from ...form import Form, SampleBlock
 from ...methods import AbstractIteration, ToleratesLostMessages
@@ -80,9 +80,6 @@ class Actors(AbstractEngine):
     faults: Faults | None = checked(instance(Faults, "gr.Faults(...)") | None, None)
     timeout: float = checked(inside("(0, inf)", "a positive number of seconds"), 60.0)
     elsewhere = dict.fromkeys(("malicious", "liars"), ONE_ENGINE)
-
-    def __post_init__(self) -> None:
-        check_fields(self, MethodError)
 
     @contextmanager
     def hosting(self, method: AbstractIteration, form: Form, arcs: Arcs, seed: int) -> Generator[ActorCoordinator]:

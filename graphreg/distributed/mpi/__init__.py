@@ -9,5 +9,6 @@ from .job import agreed as agreed
 from .job import call as call
 from .job import job_size as job_size
 from .job import launched_rank as launched_rank
+from .job import shared as shared
 from .job import versions as versions
 from .job import world as world

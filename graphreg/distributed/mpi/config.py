@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ...checks import check_fields, checked
+from ...checks import checked
 from ...errors import MethodError
 from ...form import Form
 from ...methods import AbstractIteration, AbstractMethod
@@ -46,7 +46,7 @@ class MPI(AbstractEngine):
     sites: Mapping[Hashable, Any] | None = checked(SITES | None, None)
 
     def __post_init__(self) -> None:
-        check_fields(self, MethodError)
+        super().__post_init__()
         end_all_with_errors()
 
     @contextmanager

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from ...base.csgraph import reverse_cuthill_mckee
 from ...base.gate import aside
 from ...base.messages import missing_entries, unknown_labels, warn
-from ...checks import Check, check_fields, checked, whole
+from ...checks import Check, checked, whole
 from ...errors import MethodError
 from ...form import Form
 from ...methods import AbstractIteration
@@ -53,9 +53,6 @@ class Parts(AbstractEngine):
 
     count: int = checked(whole(1), 2)
     sites: Mapping[Hashable, Any] | None = checked(SITES | None, None)
-
-    def __post_init__(self) -> None:
-        check_fields(self, MethodError)
 
     @contextmanager
     def hosting(self, method: AbstractIteration, form: Form, arcs: Arcs, seed: int) -> Generator[PartCoordinator]:

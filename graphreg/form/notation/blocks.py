@@ -12,7 +12,7 @@ import numpy as np
 
 from ...base.escaping import upright
 from ...terms import Notation, Parameter, Strength, defined, notation_of
-from ...terms.penalties import AbstractConstraint, AbstractNorm, is_equality
+from ...terms.penalties import AbstractConstraint, AbstractNorm
 from ..form import EdgeBlock, Form, SampleBlock
 from .writing import NOTHING, NUMERAL, SLIDE, Math, Row, join, name, number, prose, same
 
@@ -124,11 +124,6 @@ class SampleWords(AbstractWords):
     @property
     def scale(self) -> Math:
         return lettered("s", self.mark, "_r")
-
-    @property
-    def several(self) -> bool:
-        """True where the predictor of a sample is a vector."""
-        return self.block.offset.ndim == 2
 
     @property
     def matrix(self) -> bool:
@@ -260,10 +255,6 @@ class EdgeWords(AbstractWords):
     @property
     def constraint(self) -> bool:
         return isinstance(self.block.penalty, AbstractConstraint)
-
-    @property
-    def equality(self) -> bool:
-        return is_equality(self.block.penalty, self.width)
 
     @property
     def norm(self) -> bool:

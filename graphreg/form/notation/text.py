@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from ...base.messages import count
 from ...terms import Model
 from ...terms.losses import AbstractSmoothLoss
+from ...terms.penalties import is_equality
 from ..building import build
 from ..form import Form
 from . import legend
@@ -62,7 +63,7 @@ def flow_conditions(words: EdgeWords) -> list[Row]:
 def constraint_conditions(words: EdgeWords) -> list[Row]:
     name = f"{words.each} ({words.block.name})"
     flow = words.flow
-    if words.equality:
+    if is_equality(words.block.penalty, words.width):
         return [Row(words.condition, prose(name)), Row(flow + prose(" is free: it is the price of being equal"))]
     normal = prose(" is normal to this set, outwards: 0 where the constraint is slack")
     return [Row(words.condition, prose(name)), Row(flow + normal)]
@@ -209,7 +210,7 @@ def _dual_terms(symbols: Symbols) -> list[Math]:
         terms += _minus(words.every, words.conjugate)
         if words.shifted:
             product = Math(f"<{words.price.text}, o_r>", rf"\langle {words.price.latex}, o_r \rangle")
-            shift = product if words.several else words.price + Math(" o_r", r" \, o_r")
+            shift = product if words.block.offset.ndim == 2 else words.price + Math(" o_r", r" \, o_r")
             terms.append(same("+ ") + words.every + shift)
     for words in symbols.edges:
         terms += _minus(words.every, words.conjugate)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...form import EdgeBlock, Form, distinct, without_edges
+from ...form import EdgeBlock, Form, all_distinct, without_edges
 from ...network import LocalView, Presence, TakesAvailability
 from ...oracles import NodeGradients
 from ...terms import IN_GRAPH, TO_SERVER, Array, Differences, Strength
@@ -35,12 +35,19 @@ def server_form(
     """
     n = form.space.n_observed
     labels = [(SERVER, cluster) for cluster in clusters] if member is not None else [SERVER]
-    latent = tuple(distinct(labels, set(form.space.index)))
+    latent = tuple(all_distinct(labels, set(form.space.index)))
     place = np.zeros(n, dtype=np.intp) if member is None else member
     name, c = f"{SERVER} ({penalty.called()})", np.ones(n) if weight is None else weight
     bare = without_edges(form, latent)
     edges = EdgeBlock(penalty, Strength(), Differences(np.arange(n), n + place, n=bare.n), c, None, TO_SERVER, name)
     return replace(bare, edges=(*bare.edges, edges))
+
+
+class OneServer:
+    """A baseline whose nodes have one server, and nothing is penalised between them and it."""
+
+    def target(self, form: Form) -> Form:
+        return server_form(form)
 
 
 def consensus_within(form: Form, member: Array) -> Form:

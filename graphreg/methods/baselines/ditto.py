@@ -19,7 +19,7 @@ from ...terms import TO_GROUND, Array, EdgeBlock, Selection, Strength
 from ...terms.penalties import SquaredL2
 from ._averaging import AbstractAveraging, Averaging
 from ._averaging import State as AveragingState
-from ._servers import server_form
+from ._servers import OneServer
 
 SETTLED, LONGEST = 1e-9, 5000  # a move of the server's model, over its size; rounds after which nobody waits for it
 
@@ -32,7 +32,7 @@ class State(AveragingState):
 
 
 @dataclass(frozen=True)
-class Ditto(AbstractAveraging):
+class Ditto(OneServer, AbstractAveraging):
     """Ditto (Li, Hu, Beirami and Smith, ICML 2021, Algorithm 1): the model w of `FedAvg`, and personal models.
 
         v_i = argmin over v of  f_i(v) + lam_i/2 ||v - w||^2,      w the fit of one model to all
@@ -84,9 +84,6 @@ class Ditto(AbstractAveraging):
         if self.lam is None:
             out.append("the pull of the server on the clients is to be chosen: give Ditto(lam=...)")
         return tuple(dict.fromkeys((*out, *super().missing(form), *without_bound(form))))
-
-    def target(self, form: Form) -> Form:
-        return server_form(form)
 
     @property
     def iteration(self) -> AbstractIteration:

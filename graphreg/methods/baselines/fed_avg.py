@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...checks import checked, counts, positive
-from ...form import Form
 from ...network import AVAILABILITY
 from ._averaging import AbstractAveraging
-from ._servers import server_form
+from ._servers import OneServer
 
 
 @dataclass(frozen=True)
-class FedAvg(AbstractAveraging):
+class FedAvg(OneServer, AbstractAveraging):
     """Federated averaging (McMahan et al., AISTATS 2017, Algorithm 1) of the model of `Pooled`.
 
     With f_i = a_i F_i, a_i the sum of the scales s_r of the samples of node i (1 for ``scale="mean"``, m_i for
@@ -59,6 +58,3 @@ class FedAvg(AbstractAveraging):
     step_size: float | None = checked(positive, None)
     batch: int | Mapping[Hashable, int] | None = checked(counts | None, None)
     availability: Any = checked(AVAILABILITY, None)
-
-    def target(self, form: Form) -> Form:
-        return server_form(form)

@@ -10,11 +10,11 @@ from ...checks import checked, counts, nonnegative, positive
 from ...form import Form
 from ...network import AVAILABILITY
 from ._averaging import AbstractAveraging
-from ._servers import server_form
+from ._servers import OneServer
 
 
 @dataclass(frozen=True)
-class FedProx(AbstractAveraging):
+class FedProx(OneServer, AbstractAveraging):
     """FedProx (Li, Sahu, Zaheer, Sanjabi, Talwalkar and Smith, MLSys 2020, Algorithm 2) of the model of `Pooled`.
 
     Clients minimise, not exactly, what (2) of the paper calls h_i, from the server's model w:
@@ -63,6 +63,3 @@ class FedProx(AbstractAveraging):
             () if self.mu is not None else ("the pull to the server's model is to be chosen: give FedProx(mu=...)",)
         )
         return (*lacking, *super().missing(form))
-
-    def target(self, form: Form) -> Form:
-        return server_form(form)

@@ -17,7 +17,7 @@ from ...oracles import without_bound, without_gradient
 from ...running import AbstractIteration, Point, Start
 from ...terms import Array
 from ._baseline import AbstractBaseline, AbstractTargetIteration
-from ._servers import ServerTopology, balanced_flows, clients_there, consensus_within, server_form
+from ._servers import OneServer, ServerTopology, balanced_flows, clients_there, consensus_within
 
 SETTLED = 10  # rounds without a change of any assignment, after which the starts are compared
 LONGEST = 500  # rounds, after which they are compared anyway
@@ -50,7 +50,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class IFCA(TakesAvailability, AbstractBaseline):
+class IFCA(OneServer, TakesAvailability, AbstractBaseline):
     """Iterative federated clustering (Ghosh, Chung, Yin and Ramchandran, NeurIPS 2020, Algorithm 1).
 
         minimise over the models w_1 ... w_k    sum_i min over j of f_i(w_j)
@@ -124,9 +124,6 @@ class IFCA(TakesAvailability, AbstractBaseline):
     @property
     def bias(self) -> str:
         return "" if self.away is None else "availability"
-
-    def target(self, form: Form) -> Form:
-        return server_form(form)
 
     @property
     def iteration(self) -> AbstractIteration:

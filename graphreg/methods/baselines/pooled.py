@@ -9,11 +9,11 @@ from ...oracles import without_prox
 from ...running import AbstractIteration
 from ..splitting.admm import ADMM
 from ._baseline import AbstractBaseline
-from ._servers import server_form
+from ._servers import OneServer
 
 
 @dataclass(frozen=True)
-class Pooled(AbstractBaseline):
+class Pooled(OneServer, AbstractBaseline):
     """One model for all nodes: ``minimise sum_i f_i(w) + the node penalties at w``; edges between nodes are dropped.
 
     The fit of all data in one place, found without moving them: consensus `ADMM` between the nodes and a server.
@@ -38,9 +38,6 @@ class Pooled(AbstractBaseline):
 
     def missing(self, form: Form) -> tuple[str, ...]:
         return without_prox(form)
-
-    def target(self, form: Form) -> Form:
-        return server_form(form)
 
     @property
     def iteration(self) -> AbstractIteration:

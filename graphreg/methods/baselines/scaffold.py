@@ -9,13 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...checks import checked, counts, one_of, positive
-from ...form import Form
 from ...network import AVAILABILITY, LocalView
 from ...running import AbstractIteration, Start
 from ...terms import Array
 from ._averaging import AbstractAveraging, Averaging
 from ._averaging import State as AveragingState
-from ._servers import ServerTopology, clients_there, server_form
+from ._servers import OneServer, ServerTopology, clients_there
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,7 @@ class State(AveragingState):
 
 
 @dataclass(frozen=True)
-class SCAFFOLD(AbstractAveraging):
+class SCAFFOLD(OneServer, AbstractAveraging):
     """SCAFFOLD (Karimireddy, Kale, Mohri, Reddi, Stich and Suresh, ICML 2020, Algorithm 1) of the model of `Pooled`.
 
     The server has a control variate c beside its model x, every client one of its own, c_i, all 0 at first. With K =
@@ -82,9 +81,6 @@ class SCAFFOLD(AbstractAveraging):
     @property
     def bias(self) -> str:
         return "batch" if self.batch is not None else ""
-
-    def target(self, form: Form) -> Form:
-        return server_form(form)
 
     @property
     def iteration(self) -> AbstractIteration:

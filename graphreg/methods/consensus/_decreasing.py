@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...base.messages import warn
-from ...checks import ChecksNames, check_fields, checked, inside, instance, is_number, nonnegative, positive
-from ...errors import MethodError
+from ...checks import ChecksFields, checked, inside, instance, is_number, nonnegative, positive
 from ...network import LocalView, largest
 from ...terms import Array
 from . import _consensus as consensus
@@ -18,7 +17,7 @@ NOTHING = 1e-10  # of the largest eigenvalue: a direction without curvature, in 
 
 
 @dataclass(frozen=True)
-class DecreasingStep(ChecksNames):
+class DecreasingStep(ChecksFields):
     """A step that decreases: eta_t = D (floor(t / tau) + 1 + gamma)^(-alpha), t = 0, 1, ... (Assumption 4), tau = 1 but
     for local SGD. The mean over the K nodes moves by eta_t times the sum of their gradients: nodes step along
     K grad f_i, by `LocalSGD`, `GradientTracking` and `ExactDiffusion` alike.
@@ -45,9 +44,6 @@ class DecreasingStep(ChecksNames):
     D: float | None = checked(positive, None)
     gamma: float | None = checked(nonnegative, None)
     alpha: float = checked(inside("(1/2, 1]"), 0.8)
-
-    def __post_init__(self) -> None:
-        check_fields(self, MethodError)
 
 
 STEP = positive | instance(DecreasingStep, "a gr.DecreasingStep(...)")  # what the methods for a consensus take

@@ -10,14 +10,14 @@ import numpy as np
 from ...base.clock import check_deadline
 from ...certificate import Certifier, center, centred
 from ...form import Form
-from ...running import AbstractMethod, Outcome, Task, without_rounds
+from ...running import AbstractDirectMethod, Outcome, Task
 from ...terms import Array
 from ._groups import groups_of_edges
 from ._pieces import Pieces, absolute, diagonal
 
 
 @dataclass(frozen=True)
-class DynamicProgramming(AbstractMethod):
+class DynamicProgramming(AbstractDirectMethod):
     """The minimiser itself, where every coordinate of the parameters is tied along chains or trees by absolute values,
     and the losses speak of one coordinate at a time.
 
@@ -54,7 +54,7 @@ class DynamicProgramming(AbstractMethod):
         "L1 on edges that are a forest, coordinate by coordinate; MeanLoss, or squared, Huber, quantile or hinge "
         "losses whose samples have one feature other than 0 each; node penalties L1 or sums of squares"
     )
-    sends = "nothing: all data are in one place"
+    refusing = "the sweeps need all data in one place", "it takes no longer than to write one"
     in_one_pass = True
 
     def missing(self, form: Form) -> tuple[str, ...]:
@@ -76,10 +76,6 @@ class DynamicProgramming(AbstractMethod):
                     names = " and ".join(form.edges[k].name for k in group.blocks)
                     out.append(f"{names} has circles ({more} edges more than a forest), and the method takes forests")
         return tuple(dict.fromkeys(out))
-
-    def refuses(self) -> dict[str, str]:
-        engine, checkpoint = "the sweeps need all data in one place", "it takes no longer than to write one"
-        return without_rounds(self.name, engine, checkpoint)
 
     def run(self, task: Task) -> Outcome:
         from ._squares import squares  # most who ask what is missing do not come here

@@ -89,11 +89,6 @@ class Halpern:
     def step(self) -> Halpern:
         return replace(self, steps=self.steps + 1)
 
-    @property
-    def residual_is_due(self) -> bool:
-        """True where ||x - T x|| is due."""
-        return self.steps == 1 or self.steps % EVERY == 0
-
     def with_residual(self, residual: float, rounds: int) -> Halpern | None:
         """The state that follows from ||x - T x|| after so many rounds; None where the iteration is to be restarted."""
         if not np.isfinite(self.first):

@@ -18,12 +18,11 @@ from functools import cached_property
 
 import numpy as np
 
-from ...checks import check_fields, checked, count, inside, positive
-from ...errors import MethodError
+from ...checks import ChecksFields, checked, count, inside, positive
 from ...network import LocalView, Memories, Scales
 from ...running import AbstractIteration, Point, Start
-from ...terms import Array
-from ._halpern import Flows, Halpern, Iterate, distances
+from ...terms import Array, strengths
+from ._halpern import EVERY, Flows, Halpern, Iterate, distances
 
 FIRST_ADAPTATION = 10
 DAMPING = 0.7  # s <- q^.7 s^.3
@@ -31,7 +30,7 @@ CHANGE = 1.3  # the least factor that is worth a change
 
 
 @dataclass(frozen=True)
-class Acceleration:
+class Acceleration(ChecksFields):
     """The accelerations that a fixed-point method adds to x+ = T x, x = (w, u); by default nothing.
 
     Parameters
@@ -59,9 +58,6 @@ class Acceleration:
     restarts: bool | None = False
     balance: float | None = checked(positive | None, 1.0)
     pace: int = checked(count, 2)
-
-    def __post_init__(self) -> None:
-        check_fields(self, MethodError)
 
 
 @dataclass(frozen=True)
@@ -131,7 +127,7 @@ class AbstractFixedPoint(AbstractIteration):
         """The first state with the balance of the last run and, where the losses are the same, what their proxes
         remember."""
         new = self.init(view, start)
-        memory = state.memory if view.same_losses(state.view) else new.memory
+        memory = state.memory if strengths(view.form.samples) == strengths(state.view.form.samples) else new.memory
         return replace(new, s=state.s, memory=memory, earlier=state.earlier + state.round)
 
     def step(self, state: State) -> State:
@@ -164,7 +160,7 @@ class AbstractFixedPoint(AbstractIteration):
     def _pulled(self, state: State, new: State, relaxed: Iterate, halpern: Halpern) -> State:
         """The state at the relaxed point pulled towards the anchor, or restarted at T x; see `_halpern`."""
         looked = halpern
-        if halpern.residual_is_due:
+        if halpern.steps == 1 or halpern.steps % EVERY == 0:  # ||x - T x|| is due
             (dw, du), way = distances(state.view, (state.x, new.hat), (state.anchor, new.hat))
             looked = halpern.with_residual(float(np.sqrt(dw / state.s + du * state.s)), new.round)
             if looked is None:

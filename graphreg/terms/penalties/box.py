@@ -172,7 +172,7 @@ class Box(AbstractBox):
     @property
     def notation(self) -> Notation:
         low, high = _Side(self.low, "low", ">="), _Side(self.high, "high", "<=")
-        sides = [side for side in (low, high) if not side.absent]
+        sides = [side for side in (low, high) if not np.isinf(side.bound).all()]
         if len(sides) == 2:
             value, support = f"{low.text} <= %z <= {high.text}", f"sum_j max({low.times}(%u)_j, {high.times}(%u)_j)"
             domain = "; ".join(side.cone() for side in sides if np.isinf(side.bound).any())
@@ -189,10 +189,6 @@ class _Side:
     bound: Array
     name: str
     relation: str
-
-    @property
-    def absent(self) -> bool:
-        return bool(np.isinf(self.bound).all())
 
     @property
     def text(self) -> str:
