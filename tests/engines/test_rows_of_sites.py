@@ -215,8 +215,9 @@ print(f"rank {rank} agrees")
 
 
 @pytest.mark.skipif(find_spec("mpi4py") is None or LAUNCHER is None, reason="there is no MPI")
-@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("ranks", [pytest.param(2, marks=pytest.mark.whole), 3])
 def test_ranks_have_the_bits_of_one_process(ranks, tmp_path, monkeypatch):
+    """Of three ranks, some of whose rows two share, and others all."""
     monkeypatch.setenv("PYTHONPATH", __file__.rpartition("/")[0])
     done = launched(ON_RANKS, ranks, tmp_path)
     assert done.returncode == 0, done.stderr
