@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from audit_cases import network
 
-from graphreg.auditing.course import Course
+from graphreg.auditing.algorithms import algorithm_of
+from graphreg.auditing.course import FAR, Course, run, unit_of
 from graphreg.auditing.limits import Optimum, limit_of
 
 AWAY = np.random.default_rng(0).normal(size=(9, 2))
@@ -62,3 +63,17 @@ def test_what_is_kept_of_a_long_run_is_bounded(optimum):
     assert len(long.points) <= 1025
     assert long.rounds[-1] <= long.total == 5000
     assert np.array_equal(long.last, optimum.w + 1.0 / 5000)
+
+
+@pytest.mark.parametrize(("turns", "early"), [(40, 0.19), (1100, 0.39)])
+def test_a_run_diverges_beyond_a_multiple_of_its_first_points_that_are_kept(turns, early):
+    """Of a long run every other point goes, so that the first twenty that are kept are later ones."""
+    problem = network("squared")
+
+    def ended(largest):
+        sizes = [*(10.0 ** (k / 100) for k in range(turns)), largest]
+        points = (size * (-1) ** k * unit_of(problem.form) * np.ones((9, 2)) for k, size in enumerate(sizes))
+        return run(algorithm_of(lambda given: points), problem, turns + 1).ended
+
+    assert ended(0.9 * 10.0**early * FAR) == ""
+    assert ended(1.1 * 10.0**early * FAR) == "diverged"
