@@ -197,10 +197,8 @@ class CourseRunner:
             finite, size = bool(np.isfinite(w).all()), self._largest(w)
             if not finite or size > FAR * self._early:
                 where = self.problem.form.labels[int(np.argmin(np.isfinite(w).all(axis=1)))]
-                what = "NaN" if np.isnan(w).any() else "infinite"
-                what = (
-                    "entries are beyond all scales" if finite else f"the node {where!r} has parameters that are {what}"
-                )
+                there = f"the node {where!r} has parameters that are {'NaN' if np.isnan(w).any() else 'infinite'}"
+                what = "entries are beyond all scales" if finite else there
                 course.ended, course.why = "diverged", f"in round {course.total + 1} {what}"
                 break
             stride = course.stride
