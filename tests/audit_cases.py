@@ -35,9 +35,9 @@ def primal_dual(problem, start=None, seed=None, factor=1.0, late=False, limit=No
     o = problem.oracles()
     w = np.zeros((o.n, o.d)) if start is None else np.array(start, dtype=float)
     u, before = np.zeros((len(o.tail), o.d)), w
-    step = 0.99 / np.linalg.norm(o.K.toarray(), 2)
+    step, transposed = 0.99 / np.linalg.norm(o.K.toarray(), 2), o.K.T
     while limit is None or limit > 0:
-        new = o.prox(w - step * factor * (o.K.T @ u), step)
+        new = o.prox(w - step * factor * (transposed @ u), step)
         z = o.K @ (2.0 * new - w)
         if late:
             z[3] = (o.K @ (2.0 * w - before))[3]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 from functools import partial
 from math import isqrt
 
@@ -12,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import graphreg as gr
+from benchmarks.soundness.reals import ZERO, Rational
 from graphreg.certificate.kernel.balance import Answers, Balanced, Witness
 from graphreg.certificate.kernel.system import System
 from graphreg.form import Form
@@ -19,17 +19,23 @@ from graphreg.terms import EdgeBlock, Matrix, Strength, alike
 from graphreg.terms.records import IN_ROWS
 
 LINE = nx.path_graph(4)
-HALF = Fraction(1, 2**53)  # of a unit in the last place of 1
+HALF = Rational(1, 2**53)  # of a unit in the last place of 1
 ALMOST = 2.0**-53 * 0.98  # what a sum of 1 and more loses whole
 
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------
+def exactly(x, over=1):
+    """The quotient of a number, as the rational that it is, and a whole one."""
+    up, down = x.as_integer_ratio() if hasattr(x, "as_integer_ratio") else (x, 1)  # which flint's lack
+    return Rational(up, down * over)
+
+
 def number(x):
-    return Fraction(float(x))
+    return exactly(float(x))
 
 
 def numbers(values):
-    return [Fraction(x) for x in np.ravel(values).tolist()]
+    return [exactly(x) for x in np.ravel(values).tolist()]
 
 
 def within(pair, at, value):
@@ -44,7 +50,7 @@ def wide(rng, size, decades=40):
 def root(x):
     """Not more than the square root of a rational, by less than 2^-400 of it or so."""
     scale = 1 << 1000
-    return Fraction(isqrt(x.numerator * scale * scale // x.denominator), scale)
+    return Rational(isqrt(x.numerator * scale * scale // x.denominator), scale)
 
 
 def solved(A, b):
@@ -64,14 +70,14 @@ def solved(A, b):
         pivots.append(c)
     if any(row[-1] for row in rows[len(pivots) :]):
         return None
-    x = [Fraction(0)] * size
+    x = [ZERO] * size
     for row, c in zip(rows, pivots, strict=False):
         x[c] = row[-1] / row[c]
     return x
 
 
 def times(rows, v):
-    return [sum((x * y for x, y in zip(row, v, strict=True)), Fraction(0)) for row in rows]
+    return [sum((x * y for x, y in zip(row, v, strict=True)), ZERO) for row in rows]
 
 
 # ---- problems --------------------------------------------------------------------------------------------------------
@@ -179,7 +185,7 @@ def pulled(found, v):
     out = {}
     for column, x in zip(found, v, strict=True):
         for i, b in column.items():
-            out[i] = out.get(i, Fraction(0)) + b * x
+            out[i] = out.get(i, ZERO) + b * x
     return out
 
 
@@ -192,19 +198,19 @@ def conjugate(term, ends, b):  # noqa: PLR0911  (one for each kind)
         case gr.HuberLoss():
             return b[0] * b[0] / 2 if abs(b[0]) <= number(term.delta) else None
         case gr.QuantileLoss() | gr.HingeLoss():
-            return Fraction(0) if ends[0] <= b[0] <= ends[1] else None
+            return ZERO if ends[0] <= b[0] <= ends[1] else None
         case gr.L1():
-            return Fraction(0) if max(map(abs, b)) <= 1 else None
+            return ZERO if max(map(abs, b)) <= 1 else None
         case gr.L2():
-            return Fraction(0) if sum(x * x for x in b) <= 1 else None
+            return ZERO if sum(x * x for x in b) <= 1 else None
         case gr.LInf():
-            return Fraction(0) if sum(map(abs, b)) <= 1 else None
+            return ZERO if sum(map(abs, b)) <= 1 else None
         case gr.Zero():
-            return Fraction(0)
+            return ZERO
         case gr.Ball():
             return number(term.radius) * root(sum(x * x for x in b))
         case gr.NonNegative():
-            return Fraction(0) if max(b) <= 0 else None
+            return ZERO if max(b) <= 0 else None
         case gr.Box():
             low, high = number(term.low), number(term.high)
             return sum(max(low * x, high * x) for x in b)
@@ -233,7 +239,7 @@ def _functions(form):
         mix, penalty = edge.penalty.composed() or (None, edge.penalty)
         for e in range(len(edge.tail)):
             k = form.width(edge)
-            t = [Fraction(0)] * k if edge.center is None else numbers(edge.center[e])
+            t = [ZERO] * k if edge.center is None else numbers(edge.center[e])
             if mix is not None:
                 t = times([numbers(row) for row in mix], t)
             yield (
@@ -247,7 +253,7 @@ def _functions(form):
 
 def dual_value(form, v):
     """- sum s f*(v / s) - <v, t> by component; None where it is -inf."""
-    out, at = [Fraction(0)] * form.n_components, 0
+    out, at = [ZERO] * form.n_components, 0
     for k, s, star, t, c in functions(form):
         mine, at = v[at : at + k], at + k
         value = star([x / s for x in mine])
@@ -319,7 +325,7 @@ def balance_holds(system, w, found):
     if x is None:
         return False
     corrected = dict(zip(kept, x, strict=True))
-    moved = [sum((row[j] * y for j, y in corrected.items()), Fraction(0)) for row in R]
+    moved = [sum((row[j] * y for j, y in corrected.items()), ZERO) for row in R]
     fits = all(abs(y) <= z[j] for j, y in corrected.items())
     fits = fits and all(abs(m) <= s for m, s in zip(moved, spread, strict=True))
     after = times(B, [a + m for a, m in zip(v, moved, strict=True)])

@@ -93,7 +93,7 @@ PROBLEMS = {
     "ragged, d = 1": lambda: gr.Problem(ragged(1) + tied(gr.L1())),
     "ragged": lambda: gr.Problem(ragged(3) + tied(gr.L2())),
     "few samples": lambda: gr.Problem(regression(40, 3) + tied(gr.L2())),
-    "wide": lambda: gr.Problem(regression(40, 50) + tied(gr.L1())),
+    "wide": lambda: gr.Problem(regression(33, 36) + tied(gr.L1())),
     "mixed": lambda: gr.Problem(regression(3, 6) + tied(gr.L1(), gr.L2(), gr.HuberNorm(0.3)) + RIDGE),
     "centred": lambda: gr.Problem(means(2) + tied(gr.L2()) + 0.1 * gr.NodePenalty(gr.L1(), center=[0.5, -0.5])),
     "logistic": lambda: gr.Problem(regression(3, 20, gr.LogisticLoss) + tied(gr.L2()) + RIDGE),

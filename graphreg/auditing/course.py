@@ -28,7 +28,7 @@ from .instances import frozen_problem
 
 NUMBERS = 20_000_000  # in all points that are kept
 MOST, LEAST = 1024, 64  # points that are kept
-FAR = 1e12  # units, and times the first points, beyond which a run has diverged
+FAR, FIRST = 1e12, 20  # units, and times the first points that are kept, beyond which a run has diverged
 STILL, ROUNDING = 40, 1e-15  # rounds without a move beyond rounding after which a run has settled
 LONGEST = 300  # letters of what an exception says
 PRINTED = 200  # letters of what an algorithm prints that are kept
@@ -156,6 +156,7 @@ class CourseRunner:
         self._before = of_problem(problem.form)
         self._begin: Callable[[], Stream] = lambda: algorithm.run(given, start, seed)  # in no cycle with the stream
         self._stream: Stream | None = None
+        self._early = 1.0  # the largest of the first points
 
     @property
     def changes_the_problem(self) -> bool:
@@ -193,16 +194,19 @@ class CourseRunner:
                 course.why = f"it yielded {course.total} points and no more{doubt_of(self.algorithm)}"
                 break
             w = self._read(given)
-            finite = bool(np.isfinite(w).all())
-            if not finite or self._largest(w) > FAR * max([1.0, *map(self._largest, course.points[:20])]):
+            finite, size = bool(np.isfinite(w).all()), self._largest(w)
+            if not finite or size > FAR * self._early:
                 where = self.problem.form.labels[int(np.argmin(np.isfinite(w).all(axis=1)))]
-                what = "NaN" if np.isnan(w).any() else "infinite"
-                what = (
-                    "entries are beyond all scales" if finite else f"the node {where!r} has parameters that are {what}"
-                )
+                there = f"the node {where!r} has parameters that are {'NaN' if np.isnan(w).any() else 'infinite'}"
+                what = "entries are beyond all scales" if finite else there
                 course.ended, course.why = "diverged", f"in round {course.total + 1} {what}"
                 break
+            stride = course.stride
             course.add(w)
+            if course.total <= FIRST:
+                self._early = max(self._early, size)
+            elif course.stride > stride:  # every other point is gone
+                self._early = max([1.0, *map(self._largest, course.points[:FIRST])])
             if self.algorithm.count is None and (course.still() or (course.total % 100 == 0 and enough and enough(w))):
                 course.ended = "settled"
             elif time.monotonic() > deadline:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from audit_cases import network
 
-from graphreg.auditing.course import Course
+from graphreg.auditing.algorithms import algorithm_of
+from graphreg.auditing.course import FAR, Course, run, unit_of
 from graphreg.auditing.limits import Optimum, limit_of
 
-OPTIMUM = Optimum.of(network("l2"))
-AWAY = np.random.default_rng(0).normal(size=OPTIMUM.w.shape)
+AWAY = np.random.default_rng(0).normal(size=(9, 2))
+
+
+@pytest.fixture(scope="module")
+def optimum():
+    return Optimum.of(network("l2"))
 
 
 def course(points, rounds=3000):
-    out = Course(OPTIMUM.w.shape)
+    out = Course(AWAY.shape)
     for k in range(1, rounds + 1):
         out.add(points(k))
     return out
@@ -23,36 +30,50 @@ def course(points, rounds=3000):
 @pytest.mark.parametrize(
     ("points", "kind"),
     [
-        (lambda k: OPTIMUM.w + 0.9**k * AWAY, "right"),
-        (lambda k: OPTIMUM.w + k**-1.0 * AWAY, "right in the limit"),
-        (lambda k: OPTIMUM.w + k**-0.5 * AWAY, "right in the limit"),
-        (lambda k: OPTIMUM.w + (1e-2 + k**-1.0) * AWAY, "wrong"),
-        (lambda k: OPTIMUM.w + 0.1 * AWAY + 0.9**k, "wrong"),
-        (lambda k: OPTIMUM.w + 0.1 * (-1) ** k * AWAY, "never settles"),
-        (lambda k: OPTIMUM.w + k**-0.2 * AWAY, "undecided"),
-        (lambda k: OPTIMUM.w + (0.5 - 1e-5 * k) * AWAY, "undecided"),
+        (lambda w, k: w + 0.9**k * AWAY, "right"),
+        (lambda w, k: w + k**-1.0 * AWAY, "right in the limit"),
+        (lambda w, k: w + k**-0.5 * AWAY, "right in the limit"),
+        (lambda w, k: w + (1e-2 + k**-1.0) * AWAY, "wrong"),
+        (lambda w, k: w + 0.1 * AWAY + 0.9**k, "wrong"),
+        (lambda w, k: w + 0.1 * (-1) ** k * AWAY, "never settles"),
+        (lambda w, k: w + k**-0.2 * AWAY, "undecided"),
+        (lambda w, k: w + (0.5 - 1e-5 * k) * AWAY, "undecided"),
     ],
     ids=["linear", "1/k", "k^-0.5", "1/k elsewhere", "elsewhere", "to and fro", "k^-0.2", "slow"],
 )
-def test_limits_by_kind(points, kind):
-    assert limit_of(course(points), OPTIMUM).kind == kind
+def test_limits_by_kind(optimum, points, kind):
+    assert limit_of(course(partial(points, optimum.w)), optimum).kind == kind
 
 
-def test_few_rounds_decide_nothing():
-    assert limit_of(course(lambda k: OPTIMUM.w + k**-1.0 * AWAY, 50), OPTIMUM).kind == "undecided"
+def test_few_rounds_decide_nothing(optimum):
+    assert limit_of(course(lambda k: optimum.w + k**-1.0 * AWAY, 50), optimum).kind == "undecided"
 
 
 @pytest.mark.parametrize(("bias", "kind"), [(0.0, "undecided"), (0.2, "wrong")])
-def test_noise_is_told_from_bias(bias, kind):
+def test_noise_is_told_from_bias(optimum, bias, kind):
     runs = []
     for seed in range(5):
         rng = np.random.default_rng(seed)
-        runs.append(course(lambda k, rng=rng: OPTIMUM.w + bias * AWAY + 0.1 * rng.normal(size=AWAY.shape), 1500))
-    assert limit_of(runs[0], OPTIMUM, tuple(runs[1:])).kind == kind
+        runs.append(course(lambda k, rng=rng: optimum.w + bias * AWAY + 0.1 * rng.normal(size=AWAY.shape), 1500))
+    assert limit_of(runs[0], optimum, tuple(runs[1:])).kind == kind
 
 
-def test_what_is_kept_of_a_long_run_is_bounded():
-    long = course(lambda k: OPTIMUM.w + 1.0 / k, 5000)
+def test_what_is_kept_of_a_long_run_is_bounded(optimum):
+    long = course(lambda k: optimum.w + 1.0 / k, 5000)
     assert len(long.points) <= 1025
     assert long.rounds[-1] <= long.total == 5000
-    assert np.array_equal(long.last, OPTIMUM.w + 1.0 / 5000)
+    assert np.array_equal(long.last, optimum.w + 1.0 / 5000)
+
+
+@pytest.mark.parametrize(("turns", "early"), [(40, 0.19), (1100, 0.39)])
+def test_a_run_diverges_beyond_a_multiple_of_its_first_points_that_are_kept(turns, early):
+    """Of a long run every other point goes, so that the first twenty that are kept are later ones."""
+    problem = network("squared")
+
+    def ended(largest):
+        sizes = [*(10.0 ** (k / 100) for k in range(turns)), largest]
+        points = (size * (-1) ** k * unit_of(problem.form) * np.ones((9, 2)) for k, size in enumerate(sizes))
+        return run(algorithm_of(lambda given: points), problem, turns + 1).ended
+
+    assert ended(0.9 * 10.0**early * FAR) == ""
+    assert ended(1.1 * 10.0**early * FAR) == "diverged"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 
 import networkx as nx
 import numpy as np
 import pytest
 from factories import thinned
-from kernel_cases import LINE, form_of, number, regression, solved
+from kernel_cases import LINE, exactly, form_of, number, regression, solved
 
 import graphreg as gr
 from benchmarks.soundness.exact import above, below, exact
@@ -111,20 +110,20 @@ def test_a_rational_optimum_lies_between(way):
     data, model = squares(**WAYS[way])
     problem = gr.Problem(model)
     form = problem.form
-    X = [[Fraction(x) for x in row] for row in data.X.tolist()]
+    X = [[exactly(x) for x in row] for row in data.X.tolist()]
     y = [number(a) - number(b) for a, b in zip(data.y, data.offset, strict=True)]
     s, c = [number(v) for v in form.samples[0].scale], [number(v) for v in form.edges[0].weight]
     optimum = least_squares(X, y, s, data.node.tolist(), form.edges[0], c)
     certificate = problem.solve(gap=1e-9, on_failure="return").certificate
-    assert Fraction(certificate.dual) <= optimum <= Fraction(certificate.primal)
+    assert exactly(certificate.dual) <= optimum <= exactly(certificate.primal)
     assert certificate.relative_gap <= 1e-8
 
 
 def least_squares(X, y, s, node, edge, c):
     """The optimum of sum s/2 (x'w - y)^2 + sum c/2 ||w_tail - w_head||^2 by rational elimination."""
     d, n = len(X[0]), 4
-    A = [[Fraction(0)] * (n * d) for _ in range(n * d)]
-    b, constant = [Fraction(0)] * (n * d), Fraction(0)
+    A = [[exactly(0)] * (n * d) for _ in range(n * d)]
+    b, constant = [exactly(0)] * (n * d), exactly(0)
     for row, target, weight, i in zip(X, y, s, node, strict=True):
         constant += weight * target * target / 2
         for j in range(d):
@@ -241,7 +240,7 @@ def line(rng, n, decades, offset, loss):
 
 def exact_line(form, w, flows):
     """P and Q: the price of a node's one sample is what its flows leave to it."""
-    out, P, Q, w = [Fraction(0)] * form.n, Fraction(0), Fraction(0), [number(x) for x in w.ravel()]
+    out, P, Q, w = [exactly(0)] * form.n, exactly(0), exactly(0), [number(x) for x in w.ravel()]
     (edge,), (block,) = form.edges, form.samples
     for e, (i, j) in enumerate(zip(edge.tail.tolist(), edge.head.tolist(), strict=True)):
         c, u = number(edge.weight[e]), number(flows[e, 0])
@@ -270,12 +269,12 @@ def test_bounds_hold_in_exact_arithmetic(loss, seed):
         share = size * rng.choice([-1.0, 0.0, 1.0, *rng.uniform(-1, 1, 5)], (len(edge.tail), 1))
         u, w = edge.clip(share * edge.weight[:, None]), rng.standard_normal(form.shape) + np.mean(form.samples[0].y)
         P, _ = exact_line(form, w, u)
-        assert all(Fraction(upper_bound(form, w, designs)) >= P for designs in (None, enclosure.written))
+        assert all(exactly(upper_bound(form, w, designs)) >= P for designs in (None, enclosure.written))
         for least in (np.inf, -1e300):
             found = enclosure(DualPoint((u,), form.gradient_prices(w)), least=least)
             if np.isfinite(found.value):
-                assert Fraction(found.value) <= P
-                assert Fraction(found.value) <= exact_line(form, np.zeros(form.shape), 0.0 * u)[0]
+                assert exactly(found.value) <= P
+                assert exactly(found.value) <= exact_line(form, np.zeros(form.shape), 0.0 * u)[0]
 
 
 # ---- what would break a bound is seen --------------------------------------------------------------------------------
@@ -324,4 +323,4 @@ def test_columns_that_depend_on_one_another_but_in_one_row_of_many():
     ]
     left = [number(t) - number(x[0] * fit[0] + x[1] * fit[1]) for x, t in zip(X[:-1], y[:-1], strict=True)]
     reached = sum(r * r for r in left) / 2  # with the third coefficient the last row costs nothing
-    assert all(value == -np.inf or Fraction(value) <= reached for value in found)
+    assert all(value == -np.inf or exactly(value) <= reached for value in found)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 
 import networkx as nx
 import numpy as np
 import pytest
 from factories import chain, thinned
-from kernel_cases import numbers, solved
+from kernel_cases import exactly, numbers, solved
 
 import graphreg as gr
 from graphreg.certificate import Certifier, Enclosure, feasible
@@ -64,12 +63,12 @@ def exact_conjugate(penalty, flow, c):
 def exact_dual(form, flows):
     """Q(u) in rationals: the minimum over all w of the losses, the ground edges and <u, Kw>, less the conjugates."""
     n, d = form.shape
-    H = [[[Fraction(0)] * d for _ in range(d)] for _ in range(n)]
-    h = [[Fraction(0)] * d for _ in range(n)]
-    constant = Fraction(0)
+    H = [[[exactly(0)] * d for _ in range(d)] for _ in range(n)]
+    h = [[exactly(0)] * d for _ in range(n)]
+    constant = exactly(0)
     for block in form.samples:
         for r, i in enumerate(block.node):
-            s = Fraction(float(block.scale[r]))
+            s = exactly(block.scale[r])
             rows = np.eye(d) if block.X is None else block.X[r : r + 1]
             targets = [y - o for y, o in zip(numbers(block.y[r]), numbers(block.offset[r]), strict=True)]
             for row, target in zip(rows, targets, strict=True):
@@ -82,7 +81,7 @@ def exact_dual(form, flows):
     for edge, u in zip(form.edges, flows, strict=True):
         columns = list(edge.columns(d))
         for e, tail in enumerate(edge.tail):
-            c, flow = Fraction(float(edge.weight[e])), numbers(u[e])
+            c, flow = exactly(edge.weight[e]), numbers(u[e])
             if edge.ground:  # c/2 ||w - center||^2
                 for j, m in zip(columns, numbers(edge.center[e]), strict=True):
                     H[tail][j][j] += c
@@ -145,13 +144,13 @@ def bounds_hold(form, rng):
         flows = some_flows(form, rng, size)
         near = bound(form, flows)
         truth = exact_dual(form, near.dual_point.flows)
-        assert Fraction(near.value) <= truth
-        assert float(truth - Fraction(near.value)) <= 1e-11 * max(abs(float(truth)), form.primal(np.zeros(form.shape)))
+        assert exactly(near.value) <= truth
+        assert float(truth - exactly(near.value)) <= 1e-11 * max(abs(float(truth)), form.primal(np.zeros(form.shape)))
         for far in (1e-12, 1e-6, 1e-2, 10.0):  # parameters that lie
             move = far * rng.standard_normal(form.shape)
             for prices in (None, 1.0, 0.9):
                 found = bound(form, flows, move, prices)
-                assert Fraction(found.value) <= exact_dual(form, found.dual_point.flows)
+                assert exactly(found.value) <= exact_dual(form, found.dual_point.flows)
 
 
 def test_a_bound_without_its_rounding_would_lie():
@@ -160,7 +159,7 @@ def test_a_bound_without_its_rounding_would_lie():
     rng = np.random.default_rng(0)
     form = squared(rng)
     found = bound(form, some_flows(form, rng), -1.0, 1.0, least=np.full(4, 1e300))
-    assert Fraction(found.value) > exact_dual(form, found.dual_point.flows)
+    assert exactly(found.value) > exact_dual(form, found.dual_point.flows)
 
 
 @pytest.mark.parametrize("case", CASES)

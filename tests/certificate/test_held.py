@@ -109,32 +109,53 @@ def rows_of(edge, form, v):
 
 
 class Face:
-    """The optimal face of a problem, a hair wide; what it has been asked it remembers."""
+    """The optimal face of a problem, a hair wide; what it has been asked it remembers. A question changes numbers of
+    a programme, which is so compiled once for all."""
 
     def __init__(self, form):
         self.form = form
-        self.reach, self.at = cache(self._reach), cache(self._at)
+        self.reach, self.at, self.with_rows = cache(self._reach), cache(self._at), cache(self._with_rows)
         self.value, self.constraints, self.v = written(form)
-        self.best = self.solve(cp.Minimize(self.value), self.constraints)
+        self.best = self.solve(cp.Problem(cp.Minimize(self.value), self.constraints))
+        self.direction = cp.Parameter(self.v.size)
+        near = [*self.constraints, self.value <= self.best + FACE * max(1.0, abs(self.best))]
+        self.least = cp.Problem(cp.Minimize(self.direction @ self.v), near)
 
-    def solve(self, goal, constraints):
+    def solve(self, programme):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # "may be inaccurate": what it says is compared with a wide margin
             try:
-                return cp.Problem(goal, constraints).solve(solver=cp.CLARABEL, **TIGHT)
+                return programme.solve(solver=cp.CLARABEL, **TIGHT)
             except cp.SolverError:
                 return None
 
+    def numbers(self, k, e, columns):
+        """The matrix of numbers of a row, and their center."""
+        edge = self.form.edges[k]
+        places = e * self.form.width(edge) + np.asarray(columns)
+        center = np.zeros(len(columns)) if edge.center is None else edge.center[e, columns]
+        return edge.map.flat(self.form.d).toarray()[places], center
+
     def _reach(self, k, e, j):
         """The least and the largest value of a number of a row on the face."""
-        z = rows_of(self.form.edges[k], self.form, self.v)[e, j]
-        near = [*self.constraints, self.value <= self.best + FACE * max(1.0, abs(self.best))]
-        return [self.solve(goal(z), near) for goal in (cp.Minimize, cp.Maximize)]
+        (row,), (center,) = self.numbers(k, e, [j])
+        found = []
+        for sign in (1.0, -1.0):
+            self.direction.value = sign * row
+            least = self.solve(self.least)
+            found.append(None if least is None else sign * least - center)
+        return found
+
+    def _with_rows(self, many):
+        rows, values = cp.Parameter((many, self.v.size)), cp.Parameter(many)
+        return rows, values, cp.Problem(cp.Minimize(self.value), [*self.constraints, rows @ self.v == values])
 
     def _at(self, k, e, columns, value):
         """The optimum where numbers of a row have a value."""
-        z = rows_of(self.form.edges[k], self.form, self.v)[e, list(columns)]
-        return self.solve(cp.Minimize(self.value), [*self.constraints, z == value])
+        rows, values, programme = self.with_rows(len(columns))
+        rows.value, center = self.numbers(k, e, list(columns))
+        values.value = value + center
+        return self.solve(programme)
 
 
 def ends_of(phi):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
-from kernel_cases import ALMOST, HALF, number, numbers, wide, within
+from kernel_cases import ALMOST, HALF, exactly, number, numbers, wide, within
 
 from graphreg.certificate.kernel import arithmetic
 from graphreg.certificate.kernel.arithmetic import (
@@ -105,13 +103,13 @@ def test_what_is_rounded_upwards_is_not_less(roundings):
     """Products that all lose almost half a unit."""
     rng = np.random.default_rng(roundings)
     value = 1.0 + 1e-3 * float(rng.random())
-    exact = Fraction(value)
+    exact = exactly(value)
     for _ in range(roundings):
         factors = 1.0 + 1e-3 * rng.random(300)
-        lost = [Fraction(value) * Fraction(x) - Fraction(value * x) for x in factors.tolist()]
+        lost = [exactly(value) * exactly(x) - exactly(value * x) for x in factors.tolist()]
         best = float(factors[int(np.argmax(lost))])
-        value, exact = value * best, exact * Fraction(best)
-    assert exact - number(value) > roundings * HALF * Fraction(8, 10)
+        value, exact = value * best, exact * exactly(best)
+    assert exact - number(value) > roundings * HALF * exactly(8, 10)
     assert exact <= number(upwards(np.array([value]), roundings)[0]) <= exact * (1 + (roundings + 4) * 2 * HALF)
     tiny = upwards(np.array([5e-324, 0.0, np.nan, np.inf, 1e-310]), roundings)
     assert tiny[0] >= 1e-320
@@ -257,7 +255,7 @@ def test_sums_hold(plain, places):
     found = added(values, place, max(places, 5) + 1, plain, parts=3)
     for k in range(max(places, 5) + 1):
         mine = values[place == k]
-        within(found, k, sum(numbers(mine), Fraction(0)))
+        within(found, k, sum(numbers(mine), exactly(0)))
         assert found.error[k] <= (1e-12 if plain else 1e-25) * np.abs(mine).sum() + 1e-280
 
 
@@ -364,7 +362,7 @@ def test_totals_pay_for_what_their_low_parts_lose(count, sign):
     found = total(parts, [np.array([2.0**-70]), np.array([2.0**-71])])
     exact = sum(number(x[0]) for x in parts)
     lost = abs(number(found.high[0]) + number(found.low[0]) - exact)
-    assert lost > count * HALF * Fraction(9, 10)
+    assert lost > count * HALF * exactly(9, 10)
     assert lost + number(2.0**-70) + number(2.0**-71) <= number(found.error[0])
 
 

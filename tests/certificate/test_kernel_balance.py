@@ -15,6 +15,7 @@ from kernel_cases import (
     answers,
     balance_holds,
     blank,
+    exactly,
     form_of,
     general,
     matrix,
@@ -167,7 +168,7 @@ def exact_rest(system, R):
     B, R = matrix(system), [numbers(row) for row in np.asarray(R)]
     N = len(B)
     return [
-        [abs((i == j) - sum((b * r[j] for b, r in zip(B[i], R, strict=True)), Fraction(0))) for j in range(N)]
+        [abs((i == j) - sum((b * r[j] for b, r in zip(B[i], R, strict=True)), exactly(0))) for j in range(N)]
         for i in range(N)
     ]
 
@@ -195,7 +196,7 @@ def test_answers_that_lose_everything_they_can(V):
     system = general(np.ones((V, 1)))
     R = np.concatenate([[1.0], np.full(V - 1, ALMOST)])[:, None]
     exact = exact_rest(system, R)[0][0]
-    assert exact > (V - 1) * number(ALMOST) * Fraction(9, 10)
+    assert exact > (V - 1) * number(ALMOST) * exactly(9, 10)
     assert number(answers(system, R).E[0, 0]) >= exact
     beside = general(np.array([[1.0, 3.0]]))
     R = np.array([[0.1, 0.0]])
@@ -555,7 +556,7 @@ def test_boxes_are_those_of_the_witness():
     R, z = [numbers(row) for row in w.answers.R.toarray()], numbers(w.z)
     for row, spread in zip(R, box.spread, strict=True):
         exact = sum(abs(r) * x for r, x in zip(row, z, strict=True))
-        assert exact <= number(spread) <= exact * (1 + 100 * Fraction(EPS)) + Fraction(1e-290)
+        assert exact <= number(spread) <= exact * (1 + 100 * exactly(EPS)) + exactly(1e-290)
 
 
 def test_no_equations_are_balanced():

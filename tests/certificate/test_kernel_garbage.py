@@ -12,7 +12,19 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from factories import thinned
-from kernel_cases import LINE, answers, balance_holds, number, numbers, regression, root, rows_of, with_rows, witness
+from kernel_cases import (
+    LINE,
+    answers,
+    balance_holds,
+    exactly,
+    number,
+    numbers,
+    regression,
+    root,
+    rows_of,
+    with_rows,
+    witness,
+)
 
 import graphreg as gr
 from benchmarks.soundness.exact import below
@@ -245,7 +257,7 @@ def test_rows_of_any_kind_have_bounds_that_are_true(kind, norm):
             finite += np.isfinite(bound.lower[0])
             if np.isfinite(bound.lower[0]):
                 for at in (w, np.zeros(form.shape), *rng.standard_normal((2, *form.shape)), near(form, w, rng)):
-                    assert Fraction(float(bound.lower[0])) <= objective(block, edge, one, K, target, scale, at)
+                    assert exactly(bound.lower[0]) <= objective(block, edge, one, K, target, scale, at)
     assert finite >= 2
 
 
@@ -258,7 +270,7 @@ def near(form, w, rng):
 
 
 def objective(block, edge, one, K, target, scale, w):
-    w, total = [numbers(row) for row in w], Fraction(0)
+    w, total = [numbers(row) for row in w], exactly(0)
     for r, i in enumerate(block.node.tolist()):
         z = sum(a * b for a, b in zip(numbers(block.X[r]), w[i], strict=True)) - number(block.y[r])
         total += number(block.scale[r]) * z * z / 2

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
 import pytest
-from kernel_cases import LINE, columns, dual_value, number, numbers, pulled, regression, rows_of, solved, with_rows
+from kernel_cases import (
+    LINE,
+    columns,
+    dual_value,
+    exactly,
+    number,
+    numbers,
+    pulled,
+    regression,
+    rows_of,
+    solved,
+    with_rows,
+)
 
 import graphreg as gr
 from graphreg.certificate.kernel import squares
@@ -54,8 +65,8 @@ CASES = {
 def squares_of(form):
     """The Hessians and gradients at 0 of the squares, node by node, in rationals; and their values at 0."""
     n, d = form.shape
-    H = [[[Fraction(0)] * d for _ in range(d)] for _ in range(n)]
-    g, constant = [[Fraction(0)] * d for _ in range(n)], Fraction(0)
+    H = [[[exactly(0)] * d for _ in range(d)] for _ in range(n)]
+    g, constant = [[exactly(0)] * d for _ in range(n)], exactly(0)
 
     def add(i, s, x, t):
         nonlocal constant
@@ -69,15 +80,15 @@ def squares_of(form):
         scale, offset = numbers(block.scale), block.offset.reshape(len(block.node), -1)
         y = block.y.reshape(len(block.node), -1)
         for r, i in enumerate(block.node.tolist()):
-            rows = [{c: Fraction(1)} for c in range(d)] if block.X is None else [dict(enumerate(numbers(block.X[r])))]
+            rows = [{c: exactly(1)} for c in range(d)] if block.X is None else [dict(enumerate(numbers(block.X[r])))]
             for k, x in enumerate(rows):
                 add(i, scale[r], x, number(y[r, k]) - number(offset[r, k]))
     for edge in form.edges:
         if edge.ground and isinstance(edge.penalty, gr.SquaredL2):
             for e, i in enumerate(edge.tail.tolist()):
                 for k, j in enumerate(edge.columns(d)):
-                    center = Fraction(0) if edge.center is None else number(edge.center[e, k])
-                    add(i, number(edge.weight[e]), {int(j): Fraction(1)}, center)
+                    center = exactly(0) if edge.center is None else number(edge.center[e, k])
+                    add(i, number(edge.weight[e]), {int(j): exactly(1)}, center)
     return H, g, constant
 
 
@@ -92,15 +103,15 @@ def exact_minimum(form, system, v, outside=None):
     fixed = np.zeros(len(v), dtype=bool)
     for one in system.flows:
         fixed[one.columns] = is_kept(one.edge)
-    taken = pulled(found, [number(x) if keep else Fraction(0) for x, keep in zip(v, fixed, strict=True)])
+    taken = pulled(found, [number(x) if keep else exactly(0) for x, keep in zip(v, fixed, strict=True)])
     w = []
     for i in range(form.n):
-        q = [a + taken.get(i * form.d + j, Fraction(0)) for j, a in enumerate(g[i])]
+        q = [a + taken.get(i * form.d + j, exactly(0)) for j, a in enumerate(g[i])]
         if outside is not None:
             q = [a + b for a, b in zip(q, outside[i], strict=True)]
         w.append(solved(H[i], [-a for a in q]))
         value += sum(a * b for a, b in zip(q, w[i], strict=True)) / 2
-    parts = dual_value(form, [number(x) if keep else Fraction(0) for x, keep in zip(v, fixed, strict=True)])
+    parts = dual_value(form, [number(x) if keep else exactly(0) for x, keep in zip(v, fixed, strict=True)])
     return (None if None in parts else value + sum(parts)), w
 
 
@@ -146,7 +157,7 @@ def test_no_bound_lies_above_the_least_of_what_flows_leave(case, rows, monkeypat
                 found, box = absorbed(system, curvature, v, at)
                 exact, w = exact_minimum(form, system, v)
                 if np.isfinite(found.lower).all():
-                    assert Fraction(float(found.lower.sum())) <= exact
+                    assert exactly(found.lower.sum()) <= exact
                     assert balanced_point_within(form, system, v, box, w)
                 if far == 0.0:
                     value = form.primal(np.zeros(form.shape))
@@ -188,7 +199,7 @@ def test_what_is_taken_outside_counts():
                 for rows in zip(taken.high, taken.low, taken.error, signs, strict=True)
             ]
             exact, _ = exact_minimum(form, system, v, outside)
-            assert Fraction(float(found.lower.sum())) <= exact
+            assert exactly(found.lower.sum()) <= exact
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-60, 1e-150, 1e-165, 1e60])
@@ -208,7 +219,7 @@ def test_what_squares_absorb_of_one_number(scale):
             v, at = np.array([a, u]) * scale, np.array([[w * scale]])
             found, box = absorbed(system, curvature, v, at)
             exact, point = exact_minimum(form, system, v)
-            assert Fraction(float(found.lower[0])) <= exact
+            assert exactly(found.lower[0]) <= exact
             if np.isfinite(found.lower[0]):
                 gradient = number(s) * (point[0][0] - number(0.7 * scale))
                 assert abs(gradient - number(v[0])) <= number(box.spread[0])
@@ -396,7 +407,7 @@ def definite(A):
         for i in range(k + 1, len(A)):
             factor = A[i][k] / A[k][k]
             A[i] = [x - factor * y for x, y in zip(A[i], A[k], strict=True)]
-        A[k] = [Fraction(0)] * k + [A[k][k]] + [Fraction(0)] * (len(A) - k - 1)
+        A[k] = [exactly(0)] * k + [A[k][k]] + [exactly(0)] * (len(A) - k - 1)
     return True
 
 
@@ -483,7 +494,7 @@ def test_hessians_may_be_off_by_all_that_their_sums_lose(terms, times):
     H = np.array([[[1.0, 1.0 - delta], [1.0 - delta, 1.0]]])
     found = proved(H, np.linalg.inv(H), np.array([terms]))
     low = 1 - number(1.0 - delta) - 2 * number(unit)
-    assert number(found.least[0]) <= max(low, Fraction(0)) or found.least[0] == 0.0
+    assert number(found.least[0]) <= max(low, exactly(0)) or found.least[0] == 0.0
     if times == 200.0 and terms > 1:
         assert found.least[0] > 0.0
 
@@ -520,7 +531,7 @@ def test_gradients_that_underflow_are_paid_for():
     form = gr.Problem(gr.SquaredLoss(gr.NodeData.from_arrays(X, np.ones(3), np.zeros(3, dtype=int)))).form
     (block,) = form.samples
     form = replace(form, samples=(alike(block, y=(X @ w).ravel(), base_scale=np.full(3, 1e-68)),))
-    system, s, x, t = System(form), Fraction(1e-68), numbers(X), numbers(X @ w)
+    system, s, x, t = System(form), exactly(1e-68), numbers(X), numbers(X @ w)
     curvature = Curvature(system, 1.0 / (1e-68 * (X * X).sum(axis=0, keepdims=True)))
     _, near = absorbed(system, curvature, np.zeros(3), w)
     best = sum(a * b for a, b in zip(x, t, strict=True)) / sum(a * a for a in x)

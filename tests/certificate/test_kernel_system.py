@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 from itertools import product
 
 import networkx as nx
@@ -17,6 +16,7 @@ from kernel_cases import (
     LINE,
     classes,
     columns,
+    exactly,
     form_of,
     number,
     numbers,
@@ -47,7 +47,7 @@ def made(name):
 
 
 def at(form, exact, i):
-    return exact.get(i, Fraction(0))
+    return exact.get(i, exactly(0))
 
 
 def some(system, seed, decades=4):
@@ -102,7 +102,7 @@ def test_plain_sums_pay_for_their_rounding(name):
         mine = pulled(found[one.columns], numbers(v[one.columns]))
         reach = pulled([{i: abs(x) for i, x in c.items()} for c in found[one.columns]], numbers(np.abs(v[one.columns])))
         for i in range(system.shape[0]):
-            assert abs(number(value[i]) - at(form, mine, i)) <= 1e-13 * number(size[i])
+            assert abs(number(value[i]) - at(form, mine, i)) <= number(1e-13) * number(size[i])
             assert at(form, reach, i) <= number(size[i])
 
 
@@ -150,7 +150,7 @@ def test_plain_pulls_that_lose_everything_they_can(m):
     system, v = System(form), np.concatenate([[1.0], np.full(m - 1, ALMOST)])
     left = system.residual(v, np.zeros(m), plain=True)
     within(left, (0, 0), sum(numbers(v)))
-    assert abs(number(left.high[0, 0]) - sum(numbers(v))) > (m - 1) * HALF * Fraction(9, 10)
+    assert abs(number(left.high[0, 0]) - sum(numbers(v))) > (m - 1) * HALF * exactly(9, 10)
 
 
 @pytest.mark.parametrize("m", [2, 9, 40])
@@ -214,7 +214,7 @@ def test_entries_of_all_sizes_are_paid_for(far, features):
                 for some_, z, around in one.predicted(w, plain):
                     mine = found[one.columns][some_.start * one.shape[1] : some_.stop * one.shape[1]]
                     for column, middle, off in zip(mine, z.ravel(), around.ravel(), strict=True):
-                        value = sum((x * number(w.ravel()[i]) for i, x in column.items()), Fraction(0))
+                        value = sum((x * number(w.ravel()[i]) for i, x in column.items()), exactly(0))
                         assert abs(value - number(middle)) <= number(off)
 
 
@@ -284,7 +284,7 @@ def test_prices_of_all_classes_lie_within_what_those_that_are_free_may_be():
         high, spread = one._of_all(b[part], around[part], part)
         for sign in (-1.0, 0.0, 1.0):
             moved = [
-                [x + Fraction(sign) * y for x, y in zip(*map(numbers, both), strict=True)]
+                [x + exactly(sign) * y for x, y in zip(*map(numbers, both), strict=True)]
                 for both in zip(b[part], around[part], strict=True)
             ]
             for r, own in enumerate(np.asarray(one.own)[part]):

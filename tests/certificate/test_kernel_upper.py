@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import networkx as nx
 import numpy as np
 import pytest
-from kernel_cases import ALMOST, FORMS, HALF, form_of, number, numbers, regression, root
+from kernel_cases import ALMOST, FORMS, HALF, exactly, form_of, number, numbers, regression, root
 
 import graphreg as gr
 from graphreg.certificate.kernel import system as system_module
@@ -32,7 +30,7 @@ def least_value(term, y, ends, z):  # noqa: PLR0911, PLR0912  (one for each kind
             r = z[0] - y[0]
             return max(ends[0] * r, ends[1] * r)
         case gr.HingeLoss():
-            return max(Fraction(0), 1 - y[0] * z[0])
+            return max(exactly(0), 1 - y[0] * z[0])
         case gr.L1():
             return sum(map(abs, z))
         case gr.L2():
@@ -44,27 +42,27 @@ def least_value(term, y, ends, z):  # noqa: PLR0911, PLR0912  (one for each kind
         case gr.Quadratic():
             return sum(sum(a * b for a, b in zip(numbers(row), z, strict=True)) ** 2 for row in term.root) / 2
         case gr.Zero():
-            return None if any(z) else Fraction(0)
+            return None if any(z) else exactly(0)
         case gr.Ball():
-            return Fraction(0) if square <= number(term.radius) ** 2 else None
+            return exactly(0) if square <= number(term.radius) ** 2 else None
         case gr.NonNegative():
-            return Fraction(0) if min(z) >= 0 else None
+            return exactly(0) if min(z) >= 0 else None
         case gr.Box():
             inside = all(number(term.low) <= x <= number(term.high) for x in z)
-            return Fraction(0) if inside else None
+            return exactly(0) if inside else None
     raise AssertionError(term)
 
 
 def exact(form, w):
     """P(w), or less where it has roots; None where it is infinite."""
-    w, total = [numbers(row) for row in w], Fraction(0)
+    w, total = [numbers(row) for row in w], exactly(0)
     for block in form.samples:
         ends, y = block.loss.domain(block.y), block.y.reshape(len(block.node), -1)
         offset = block.offset.reshape(len(block.node), -1)
         for r, i in enumerate(block.node.tolist()):
             z = w[i] if block.X is None else [sum(a * b for a, b in zip(numbers(block.X[r]), w[i], strict=True))]
             z = [a + number(b) for a, b in zip(z, offset[r], strict=True)]
-            limits = None if block.X is None else [Fraction(float(e[r])) if np.isfinite(e[r]) else None for e in ends]
+            limits = None if block.X is None else [exactly(e[r]) if np.isfinite(e[r]) else None for e in ends]
             total += number(block.scale[r]) * least_value(block.loss, numbers(y[r]), limits, z)
     for edge in form.edges:
         at = list(range(form.d)) if edge.features is None else edge.features.tolist()
@@ -110,7 +108,7 @@ def test_no_bound_lies_below_the_objective(name):
                 assert found == np.inf
             elif np.isfinite(found):
                 finite += 1
-                assert Fraction(found) >= value
+                assert exactly(found) >= value
                 assert found <= float(value) * (1 + 1e-9) + 1e-6 * (1 + np.abs(w).max() ** 2)
     assert finite >= 2
 
@@ -139,7 +137,7 @@ def test_what_is_no_number_has_no_bound(name, bad):
 def worst():
     """A number a little above 1 whose square is rounded down by almost half a unit."""
     a = 1.0 + 0.01 * np.random.default_rng(0).random(400)
-    lost = [Fraction(v) ** 2 - Fraction(v * v) for v in a.tolist()]
+    lost = [exactly(v) ** 2 - exactly(v * v) for v in a.tolist()]
     return float(a[int(np.argmax(lost))])
 
 
@@ -155,12 +153,12 @@ def test_residuals_that_err_at_every_step_stay_within_their_bound(p, sign):
     form = gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(gr.Graph.chain(2), gr.L2())).form
     one, at = summands_of(form)[0], np.stack([w, w])
     ((_, r, around),) = one.predicted(at, plain=True)
-    true = sum(
-        (Fraction(x) * Fraction(v) for x, v in zip(X[0].tolist(), w.tolist(), strict=True)), Fraction(0)
-    ) - number(y[0])
+    true = sum((exactly(x) * exactly(v) for x, v in zip(X[0].tolist(), w.tolist(), strict=True)), exactly(0)) - number(
+        y[0]
+    )
     missed = abs(true - number(r[0, 0]))
     assert missed <= number(around[0, 0])
-    assert missed > Fraction(11, 10) * HALF * number(one.products.sizes(at)[0] + 2 * abs(y[0]))  # as bad as it is meant
+    assert missed > exactly(11, 10) * HALF * number(one.products.sizes(at)[0] + 2 * abs(y[0]))  # as bad as it is meant
     ((_, high, off),) = one.predicted(at)
     assert abs(true - number(high[0, 0])) <= number(off[0, 0])
 
@@ -185,10 +183,10 @@ def test_residuals_lie_within_what_they_may_be_off(name, size, rows, monkeypatch
         sizes = one.products.sizes(w) if isinstance(one.products, system_module.Design) else None
         for r, c in np.ndindex(*one.shape):
             products = [a * b for a, b in zip(numbers(A[r * one.shape[1] + c]), numbers(w), strict=True) if a and b]
-            true = sum(products, Fraction(0)) + number(block.offset.reshape(one.shape)[r, c]) - number(anchor[r, c])
+            true = sum(products, exactly(0)) + number(block.offset.reshape(one.shape)[r, c]) - number(anchor[r, c])
             for value, around in found:
                 assert abs(true - number(value[r, c])) <= number(around[r, c])
-            assert sizes is None or sum(map(abs, products), Fraction(0)) <= number(sizes[block.node[r]])
+            assert sizes is None or sum(map(abs, products), exactly(0)) <= number(sizes[block.node[r]])
     for one, block in zip(summands_of(form)[len(form.samples) :], form.edges, strict=True):
         A, found = block.flat(form.d).toarray(), [predicted(one, w, plain) for plain in (False, True)]
         center = np.broadcast_to(0.0 if block.center is None else block.center, one.shape)
@@ -256,7 +254,7 @@ def test_offsets_and_targets_cancel_exactly():
     w = np.array([[0.1]])
     value = exact(form, w)
     for found in both(form, w):
-        assert value <= Fraction(found)
+        assert value <= exactly(found)
     assert both(form, w)[0] <= float(value) * (1 + 1e-14)
 
 
@@ -340,7 +338,7 @@ def test_multiples_that_underflow_are_not_nothing(weight):
     bare = type(form)(form.space, (), (), form.edges)
     w = np.array([[1e-310], [0.0]])
     for found in both(bare, w):
-        assert Fraction(found) >= number(form.edges[0].weight[0]) * number(1e-310) > 0
+        assert exactly(found) >= number(form.edges[0].weight[0]) * number(1e-310) > 0
     assert both(bare, np.ones((2, 1))) == (0.0, 0.0)
 
 
@@ -368,7 +366,7 @@ def test_sums_of_values_are_rounded_upwards(plain):
     ):
         true = sum(x * y for x, y in zip(numbers(scales), numbers(each), strict=True))
         found = summed(scales, each, plain)
-        assert Fraction(found) >= true
+        assert exactly(found) >= true
         assert found <= float(true) + 1e-12 * float(np.abs(scales * each).sum()) + 1e-290
     assert summed(np.ones(2), np.zeros(2), plain) == 0.0
 
@@ -389,9 +387,9 @@ def test_sums_of_blocks_are_rounded_upwards():
     form = gr.Problem(model).form
     w = np.array([[1.0], [0.0]])
     for found in both(form, w):
-        assert exact(form, w) <= Fraction(found) <= exact(form, w) * (1 + Fraction(1e-13))
+        assert exact(form, w) <= exactly(found) <= exact(form, w) * (1 + exactly(1e-13))
     bare = type(form)(form.space, (), (), form.edges)
-    assert all(Fraction(found) > exact(bare, w) for found in both(bare, w))
+    assert all(exactly(found) > exact(bare, w) for found in both(bare, w))
 
 
 def test_rows_come_some_at_a_time(monkeypatch):
@@ -400,7 +398,7 @@ def test_rows_come_some_at_a_time(monkeypatch):
         form = form_of(name)
         w = middle(form)
         for found in both(form, w):
-            assert Fraction(found) >= exact(form, w)
+            assert exactly(found) >= exact(form, w)
             assert found <= float(exact(form, w)) * (1 + 1e-12)
     assert System(form).size
     assert alike(form.edges[0]).tail is form.edges[0].tail

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 
 import networkx as nx
 import numpy as np
 import pytest
-from kernel_cases import ALMOST, FORMS, blank, box, dual_value, form_of, general, number, numbers, rows_of, with_rows
+from kernel_cases import (
+    ALMOST,
+    FORMS,
+    blank,
+    box,
+    dual_value,
+    exactly,
+    form_of,
+    general,
+    number,
+    numbers,
+    rows_of,
+    with_rows,
+)
 
 import graphreg as gr
 from graphreg.certificate.kernel import arithmetic
@@ -48,14 +60,14 @@ def spots(rng, b):
         *rng.choice([-1.0, 1.0], (3, size)),
         rng.uniform(-1, 1, size),
     ):
-        yield [h + l + s * Fraction(float(t)) for h, l, s, t in zip(high, low, spread, share, strict=True)]
+        yield [h + l + s * exactly(t) for h, l, s, t in zip(high, low, spread, share, strict=True)]
 
 
 def value_holds(form, system, b, plain, rng=None):
     found = lower_bound(system, b, plain)
     for v in spots(rng or np.random.default_rng(0), b):
         for lower, exact in zip(found.lower, dual_value(form, v), strict=True):
-            assert lower == -np.inf or (exact is not None and Fraction(float(lower)) <= exact)
+            assert lower == -np.inf or (exact is not None and exactly(lower) <= exact)
     return found
 
 
@@ -75,7 +87,7 @@ def test_no_value_lies_above_that_of_a_point_of_the_box(name, plain):
         close = lower_bound(system, box(form, v), plain)
         size = np.abs(v) @ (1.0 + np.abs(v)) + 10.0
         for lower, exact in zip(close.lower, dual_value(form, numbers(v)), strict=True):
-            assert exact is None or lower == -np.inf or float(exact - Fraction(float(lower))) <= 1e-12 * size * 100
+            assert exact is None or lower == -np.inf or float(exact - exactly(lower)) <= 1e-12 * size * 100
     assert finite >= 6
 
 
@@ -125,7 +137,7 @@ def product_holds(target, v, low=None, spread=None):
         -sum(x * y for x, y in zip(v, numbers(target), strict=True)) for v in spots(np.random.default_rng(3), b)
     )
     for plain in (False, True):
-        assert Fraction(float(lower_bound(system, b, plain).lower[0])) <= least
+        assert exactly(lower_bound(system, b, plain).lower[0]) <= least
 
 
 @pytest.mark.parametrize("k", [1, 2, 5, 7])
@@ -172,7 +184,7 @@ def test_targets_are_known_up_to_their_errors(high, low, off, v, spreads):
     for spread in spreads:
         b = box(form, v, np.array([2.0**-40, 0.0]) * v, np.full(2, spread))
         for plain in (False, True):
-            lower = Fraction(float(lower_bound(system, b, plain).lower[0]))
+            lower = exactly(lower_bound(system, b, plain).lower[0])
             for point in spots(np.random.default_rng(4), b):
                 for sign in (-1, 1):
                     moved = [
@@ -229,7 +241,7 @@ def test_values_of_functions_are_multiplied_by_their_scales():
         system = one_row([0.0], s, gr.SquaredL2())
         b = box(system.form, v, spread=off)
         for plain in (False, True):
-            lower = Fraction(float(lower_bound(system, b, plain).lower[0]))
+            lower = exactly(lower_bound(system, b, plain).lower[0])
             far = abs(number(v[0])) + number(off[0])
             assert lower <= -far * far / (2 * number(s))
             assert float(lower) >= -float(far * far / (2 * number(s))) * (1 + 1e-14) - 1e-290
@@ -250,13 +262,13 @@ def test_multiples_of_values_pay_for_their_rounding():
     for k in range(400):
         s = 1.0 + 1e-3 * k + 2.0**-52 * (k % 7)
         q = 1.0 + 2.0**-26 * k  # v = s q is no float, so that v is rounded; take q^2 / 2 exact
-        exact = Fraction(s) * Fraction(q) ** 2 / 2
-        lost.append((exact - Fraction(s * (0.5 * q * q)), s, q))
+        exact = exactly(s) * exactly(q) ** 2 / 2
+        lost.append((exact - exactly(s * (0.5 * q * q)), s, q))
     _, s, q = max(lost)
     system = one_row([0.0], s, Unrounded())
     lower = lower_bound(system, box(system.form, np.array([s * q]))).lower[0]
     b = float(s * q / s)
-    assert Fraction(float(lower)) <= -Fraction(0.5 * b * b) * Fraction(s)
+    assert exactly(lower) <= -exactly(0.5 * b * b) * exactly(s)
 
 
 # ---- the ends of domains ---------------------------------------------------------------------------------------------
@@ -440,7 +452,7 @@ def test_scales_at_the_ends_of_the_range_hold(scale):
                         if isinstance(penalty, gr.L1) and x > s
                         else -x - (0 if isinstance(penalty, gr.L1) else x * x / (2 * s))
                     )
-                    assert lower == -np.inf or (exact is not None and Fraction(float(lower)) <= exact)
+                    assert lower == -np.inf or (exact is not None and exactly(lower) <= exact)
 
 
 # ---- what is said of it ----------------------------------------------------------------------------------------------
@@ -450,7 +462,7 @@ def enclosed(lower):
 
 def test_the_sum_of_bounds_is_rounded_downwards():
     for lower in ([0.1, 0.2, 0.3], [1.0, 2.0**-60], [1e16, 1.0, -1e16], [0.1] * 7, [-0.1, 0.3]):
-        assert Fraction(enclosed(lower).value) <= sum(numbers(lower))
+        assert exactly(enclosed(lower).value) <= sum(numbers(lower))
         assert enclosed(lower).value == pytest.approx(float(sum(numbers(lower))), rel=1e-15, abs=1e-300)
     assert enclosed([0.0, 0.0]).value == 0.0
     assert enclosed([1.0, -1.0]).value < 0.0

@@ -112,9 +112,9 @@ def test_isolated_actors_have_the_bits_of_the_arrays(name, method):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_isolated_actors_that_adapt(name):
-    """Their sums go up a tree and not along an array."""
+    """Their sums go up a tree and not along an array. The balance adapts in rounds 10 and 20."""
     form, method = form_of(name), gr.PrimalDual(polish=False)
-    arrays, actors = on_arrays(method, form, 30), by_actors(method, form, 30)
+    arrays, actors = on_arrays(method, form, 22), by_actors(method, form, 22)
     for one, other in zip(arrays.points, actors.points, strict=True):
         np.testing.assert_allclose(other[0], one[0], rtol=1e-13, atol=1e-13)
     assert arrays.ledger == actors.ledger
@@ -156,9 +156,11 @@ def test_two_ranks_have_the_bits_of_one_process(tmp_path, monkeypatch):
 def messages(K, both=True, k=1):
     """Messages of a round, naively: of each row the middle end keeps the flow, or where ``both`` do two ends each."""
     hat, told = set(), set()
-    rows = K.tocsr()
+    rows = K.tocsr(copy=True)
+    rows.eliminate_zeros()
+    of_row = [set(line.tolist()) for line in np.split(rows.indices, rows.indptr[1:-1])]
     for e in range(rows.shape[0] // k):
-        lines = [set(rows[[r]].nonzero()[1].tolist()) for r in range(e * k, e * k + k)]
+        lines = of_row[e * k : e * k + k]
         most = max(sum(i in line for line in lines) for i in set().union(*lines))
         ends = sorted(set().union(*lines))
         central = [i for i in ends if sum(i in line for line in lines) == most]

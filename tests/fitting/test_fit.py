@@ -13,6 +13,7 @@ from validation_cases import constructed
 
 import graphreg as gr
 from graphreg.errors import DataError, GraphError, TermError
+from graphreg.fitting import recipe
 
 NODES = [f"n{k}" for k in range(8)]
 PATH = nx.path_graph(NODES)
@@ -32,6 +33,11 @@ def incomes(n=12, seed=0, change=1.2):
 @pytest.fixture(scope="module")
 def fitted():
     return gr.fit(incomes(), PATH, target="y", node="node", folds=3)
+
+
+@pytest.fixture
+def few_strengths(monkeypatch):
+    monkeypatch.setattr(recipe, "STRENGTHS", 4)
 
 
 def test_the_graph_beats_both_ends_in_raw_units(fitted):
@@ -155,7 +161,7 @@ def test_a_loss_and_a_penalty_of_ones_own():
         gr.fit(incomes(), PATH, target="y", node="node", loss="HubberLoss")
 
 
-def test_parts_that_no_edge_joins_may_have_one_model():
+def test_parts_that_no_edge_joins_may_have_one_model(few_strengths):
     """Every node has the same law, and half of them no edges: one model for all predicts best, and is taken."""
     frame = incomes(n=6, change=0.0)
     found = gr.fit(frame, nx.path_graph(NODES[:4]), target="y", node="node", folds=3)
@@ -169,7 +175,7 @@ def test_parts_that_no_edge_joins_may_have_one_model():
     assert "4 nodes of the table not in the graph, fitted alone: 'n4', 'n5', 'n6', 'n7'" in str(found)
 
 
-def test_a_picture_marks_no_strength_where_one_model_for_all_is_taken():
+def test_a_picture_marks_no_strength_where_one_model_for_all_is_taken(few_strengths):
     pytest.importorskip("matplotlib")
     found = gr.fit(incomes(n=6, change=0.0), nx.path_graph(NODES[:4]), target="y", node="node", folds=3)
     assert found.takes_all
@@ -198,7 +204,7 @@ def test_nodes_without_rows_follow_their_neighbours_or_are_refused():
 
 
 @pytest.mark.parametrize("parts", [False, True])
-def test_rows_at_nodes_without_a_model_have_that_of_all_where_it_is_asked_for(parts):
+def test_rows_at_nodes_without_a_model_have_that_of_all_where_it_is_asked_for(parts, few_strengths):
     """Rows of known nodes are predicted as before, and keep their places."""
     frame = incomes()
     graph = nx.path_graph(NODES)
@@ -361,7 +367,7 @@ def test_where_no_strengths_are_known_it_is_said_what_to_do():
         gr.fit(incomes(), nx.empty_graph(NODES), target="y", node="node")
 
 
-def test_nodes_that_agree_at_any_strength_are_fitted_too():
+def test_nodes_that_agree_at_any_strength_are_fitted_too(few_strengths):
     frame = pd.DataFrame({"node": np.repeat(NODES, 4), "y": np.tile([0.0, 1.0, 0.0, 1.0], 8)})
     found = gr.fit(frame, PATH, target="y", node="node", folds=2)
     assert found.solution.status == "certified"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from factories import thinned
 
 import graphreg as gr
 from graphreg.running.schedule import DRAWN, FEWEST, stalled
@@ -44,11 +43,16 @@ def test_rounds_that_are_asked_for_are_all_run():
     assert found.trace.records[-1].round == 5 * FEWEST
 
 
-@pytest.mark.parametrize("local_steps", thinned([1, 2], every=2))
+@pytest.mark.parametrize("local_steps", [1, 2])
 def test_a_badly_conditioned_one_goes_on(local_steps):
     """It nears its limit by one part in 10^6 a round: no quarter of the rounds passes without some progress."""
-    found = problem(scale=1e-3).solve(gr.FedAvg(local_steps=local_steps), seconds=1.5, on_failure="return")
-    assert found.status == "budget"
+
+    def enough(record):
+        if record.round > 4 * FEWEST:
+            raise KeyboardInterrupt
+
+    found = problem(scale=1e-3).solve(gr.FedAvg(local_steps=local_steps), callback=enough, on_failure="return")
+    assert found.status == "interrupted"
     assert found.trace.records[-1].round > 4 * FEWEST
 
 

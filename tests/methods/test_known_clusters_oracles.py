@@ -123,7 +123,7 @@ def test_the_default_coins_minimise_the_bound(name):
 @pytest.mark.parametrize("sizes", [(2, 2, 2), (2, 2, 2, 2), (3,), (2, 2)])
 def test_the_majority_has_the_probability_of_the_coin(sizes):
     """Exactly, for odd and even numbers of voters; its messages go up to the root and down to all clients."""
-    c = case(sizes)
+    c, many = case(sizes), 1500
     method = gr.AsyncL2GD(majority=True, p_global=0.3, p_cluster=0.2)
     state = begin(method, c)
     k, node, m = len(sizes), c.nodes, len(sizes) // 2 + 1
@@ -131,15 +131,15 @@ def test_the_majority_has_the_probability_of_the_coin(sizes):
     shows = np.array(
         [
             majority_coin(state.view, state.probabilities.p0, state.probabilities.constants.voters, t)
-            for t in range(4000)
+            for t in range(many)
         ]
     )
     assert (shows[:, : c.n] == shows[:, :1]).all()
-    assert abs(shows[:, 0].mean() - 0.3) < 4 * np.sqrt(0.3 * 0.7 / 4000)
+    assert abs(shows[:, 0].mean() - 0.3) < 4 * np.sqrt(0.3 * 0.7 / many)
     q = _quantile(k, m, 0.3)
-    votes = np.array([Streams(SEED, "network coin", node).uniform(t, 1)[:, 0] < q for t in range(4000)])
+    votes = np.array([Streams(SEED, "network coin", node).uniform(t, 1)[:, 0] < q for t in range(many)])
     np.testing.assert_array_equal(shows[:, 0], votes.sum(axis=1) >= m)
-    assert state.view.engine.ledger.messages["method"] - before == 4000 * (2 * k + c.n)
+    assert state.view.engine.ledger.messages["method"] - before == many * (2 * k + c.n)
     hand = by_hand_1(c, 50, SEED, state.step_size[0], *settings(state), network=lambda t: shows[t, 0])
     np.testing.assert_allclose(run(method, c, 50)[-1].theta[: c.n], hand[-1], atol=1e-11)
 

@@ -35,10 +35,23 @@ def case(n):
     return {"graph": graph, "loss": loss, "lam": lam, "problem": problem, "run": run, "n": n}
 
 
+def made_once(make):
+    """What is made of a case, kept with it."""
+
+    def kept(c):
+        if make not in c:
+            c[make] = make(c)
+        return c[make]
+
+    return kept
+
+
+@made_once
 def path_of(c):
     return gr.path(c["problem"], np.geomspace(0.01, 3.0, 6), c["lam"], progress=False)
 
 
+@made_once
 def scores_of(c):
     return gr.cross_validate(c["problem"], {c["lam"]: [0.01, 0.1, 1.0]}, folds=3, progress=False)
 
@@ -57,6 +70,7 @@ def stays(problem, start=None, seed=None):
     yield from [np.zeros((2, 2))] * 5
 
 
+@made_once
 def compared(c):
     methods = {"one": gr.PrimalDual(), "another": gr.ADMM(), "exact": gr.Exact(), "pooled": gr.Pooled()}
     return gr.compare(c["problem"], methods, gap=1e-4, progress=False)
