@@ -24,10 +24,11 @@ class BoundSource:
 
     def like(self, other: BoundSource) -> bool:
         """True where the same is proved from both."""
-        if self.point is None or other.point is None or (self.at is None) != (other.at is None):
-            return False
-        one, two = ((*each.point.parts, *(() if each.at is None else (each.at,))) for each in (self, other))
-        return self.least == other.least and all(map(np.array_equal, one, two))
+        one, two = (
+            [*(() if each.point is None else each.point.parts), *(() if each.at is None else (each.at,))]
+            for each in (self, other)
+        )
+        return self.least == other.least and len(one) == len(two) and all(map(np.array_equal, one, two))
 
 
 @dataclass(frozen=True)
