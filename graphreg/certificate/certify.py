@@ -106,7 +106,7 @@ class Certifier:
         if not np.isfinite(value) or not self._balanced(point):
             return False
         if self._promising(value):
-            self._try(self._source(point, value, gap))
+            self._keep_dual(self._proved(self._source(point, value, gap)))
         return self.best_dual is not None and value - self.best_dual.bound <= SERVES * gap * abs(value)
 
     def _flows(self, w: Array, flows: tuple[Array, ...] | None) -> tuple[Array, ...]:
@@ -240,7 +240,7 @@ class Certifier:
             return
         value = self.form.dual(point)
         if self._promising(value) and (at is not None or self._balanced(point)):
-            self._try(self._source(point, value, gap, at), value)
+            self._keep_dual(self._proved(self._source(point, value, gap, at), value))
 
     def propose_bound(self, found: Enclosed) -> None:
         """Take a lower bound that was proved elsewhere among the best."""
@@ -262,13 +262,6 @@ class Certifier:
             if costs <= SERVES * gap * abs(best.value) and self.best().holds(gap):
                 return
         self.propose_dual(best.found.dual_point, gap=gap)
-
-    def _try(self, source: BoundSource, value: float | None = None) -> None:
-        """Keep what follows from a source where that is the best; a repair may hand back the point that it was given,
-        and nothing more follows from it the second time."""
-        if self._tried is None or not self._tried.like(source):
-            self._tried = source
-            self._keep_dual(self._proved(source, value))
 
     def _keep_dual(self, one: Dual) -> None:
         if self.best_dual is None or one.bound > self.best_dual.bound:
@@ -301,7 +294,11 @@ class Certifier:
 
     def _proved(self, source: BoundSource, value: float | None = None) -> Dual:
         """The lower bound that follows from a source: from the gradients that its prices are, or else enclosed. The
-        ``value`` of its point may be known."""
+        ``value`` of its point may be known. Nothing new follows from the last source, where a repair hands back what it
+        was given: then it is the best known one."""
+        if self.best_dual is not None and self._tried is not None and self._tried.like(source):
+            return self.best_dual
+        self._tried = source
         if source.point is None:
             found = self.enclosure(self.form.nothing())
             return Dual(found.value, found, source)

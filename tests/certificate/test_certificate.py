@@ -15,10 +15,12 @@ from benchmarks.soundness import reference
 from benchmarks.soundness.exact import above, below, exact
 from benchmarks.soundness.stored import as_stored
 from graphreg.certificate import Certifier
+from graphreg.certificate.proposing.enclosure import Enclosure
 from graphreg.certificate.repairing.feasible import feasible
 from graphreg.certificate.repairing.repair import Repair
 from graphreg.datasets import random_problem
 from graphreg.datasets.random_problems import LOSSES, PENALTIES, STRUCTURES
+from graphreg.form import DualPoint
 from graphreg.terms.penalties.zero import Zero
 
 # every loss and every penalty, every structure; twice more with ``make test ARGS=--whole``
@@ -352,3 +354,18 @@ def test_what_a_gap_is_relative_to_is_said_where_it_is_not_the_larger_bound():
     assert "of 4e+07" in repr(crude)
     assert "of 4e+07" in repr(replace(crude, dual=0.999 * crude.primal))
     assert " of " not in repr(replace(crude, dual=-1e9)).replace("optimum", "")
+
+
+def test_a_point_is_not_proved_twice(monkeypatch):
+    problem, proofs = random_problem(0).problem, []
+    answer = problem.solve(gr.Exact()).certificate
+    call = Enclosure.__call__
+    monkeypatch.setattr(Enclosure, "__call__", lambda self, *of: proofs.append(of) or call(self, *of))
+    found = Certifier(problem.form)
+    flows, prices = answer.dual_point.flows, answer.dual_point.prices
+    for _ in range(3):
+        found.propose_dual(DualPoint(tuple(map(np.copy, flows)), tuple(map(np.copy, prices))))
+    assert len(proofs) == 1
+    found.propose_dual(problem.form.nothing())
+    found.propose_dual(answer.dual_point, gap=1e-3)  # by other sums
+    assert len(proofs) == 2
