@@ -366,6 +366,10 @@ def test_a_point_is_not_proved_twice(monkeypatch):
     for _ in range(3):
         found.propose_dual(DualPoint(tuple(map(np.copy, flows)), tuple(map(np.copy, prices))))
     assert len(proofs) == 1
-    found.propose_dual(problem.form.nothing())
     found.propose_dual(answer.dual_point, gap=1e-3)  # by other sums
     assert len(proofs) == 2
+    other = Certifier(problem.form)
+    for share in (0.9, 1.0):  # other points
+        other.propose_dual(DualPoint(tuple(share * x for x in flows), tuple(share * x for x in prices)))
+    assert len(proofs) == 4
+    assert other.best().dual == pytest.approx(answer.dual, rel=1e-9)

@@ -339,8 +339,9 @@ def test_models_of_rows_are_solved_and_their_rows_written(tmp_path):
     assert "make no clusters, and nothing was looked for" in run("solve", tmp_path / "model.toml", "--prove").stderr
     write(tmp_path, {**BASE, "data": data, "rows": rows})
     out = tmp_path / "out"
-    done = run("solve", tmp_path / "model.toml", "--out", out)
+    done = run("solve", tmp_path / "model.toml", "--out", out, "--prove")
     assert done.exit_code == 0, done.output
+    assert "looked for" not in done.stderr
     table = pd.read_csv(out / "rows.csv")
     assert table["row"].tolist() == ["01/02/03", "02/03/04", "03/04/05", "04/05/06"]
     assert (table["length"] <= 0.3 * np.sqrt(2) + 1e-9).all()
@@ -348,7 +349,7 @@ def test_models_of_rows_are_solved_and_their_rows_written(tmp_path):
     content = json.loads((out / "result.json").read_text())
     assert content["coefficients"].keys() == {"01", "02", "03", "04", "05", "06", "07"}
     solution = gr.read_model(tmp_path / "model.toml").solve()  # the edges beside the rows have clusters all the same
-    clusters = solution.clusters()
+    clusters = solution.clusters(prove=True)
     assert str(clusters).split(";")[0] in done.output
     assert content["clusters"]["count"] == clusters.count
     assert pd.read_csv(out / "clusters.csv")["cluster"].tolist() == list(clusters.labels.values())

@@ -22,6 +22,7 @@ from graphreg.methods.automatic import auto
 from graphreg.methods.automatic.auto import Stage, _promised, plan
 from graphreg.methods.interior_point.interior_point import PATIENCE
 from graphreg.network import fast
+from graphreg.oracles import filled_work, work
 from graphreg.running import Budget, Outcome, Record, Task, Trace, predicting
 from graphreg.running.predicting import Costs
 
@@ -135,6 +136,18 @@ def test_problems_too_large_for_a_solver_end_in_rounds():
     costs = Costs(problem().form)
     costs.__dict__["multiplications"] = np.inf
     assert [(stage.method.name, stage.rounds) for stage in plan(costs)] == [("PrimalDual", None)]
+
+
+def test_a_factor_with_a_large_band_is_counted_where_that_is_quick(monkeypatch):
+    rng, n = np.random.default_rng(0), 300
+    ring = nx.cycle_graph(n)
+    ring.add_edges_from((0, int(k)) for k in rng.choice(n, 12))  # a band is wide where a factor fills in little
+    loss = gr.LogisticLoss(gr.NodeData.from_arrays(rng.normal(size=(n, 30)), rng.integers(0, 2, n), np.arange(n)))
+    costs = Costs(gr.Problem(loss + gr.TotalVariation(ring, gr.L2())).form)
+    monkeypatch.setattr(predicting, "BAND", 0.9 * work(costs.form))
+    assert costs.multiplications == filled_work(costs.form) < predicting.BAND
+    monkeypatch.setattr(predicting, "BAND", 0.9 * filled_work(costs.form))
+    assert Costs(costs.form).multiplications == np.inf
 
 
 def test_own_terms_without_a_conic_form():
