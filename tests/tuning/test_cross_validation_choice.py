@@ -167,7 +167,9 @@ def test_a_model_that_no_fold_can_fit_is_not_chosen_from():
 def test_the_nodes_are_named_whose_classes_a_fold_takes_away():
     y, lam = np.array([0, 1, 1, 0] * 2 + [0, 0, 0, 1]), gr.Parameter(1.0, name="lam")
     loss = gr.LogisticLoss(gr.NodeData.from_arrays(np.ones((12, 1)), y, ["x"] * 4 + ["y"] * 4 + ["z"] * 4))
-    model = loss + lam * gr.TotalVariation(nx.Graph([("x", "y")]), gr.L2())
+    graph = nx.Graph([("x", "y")])
+    graph.add_node("z")
+    model = loss + lam * gr.TotalVariation(graph, gr.L2())
     each = [(np.delete(np.arange(12), test), np.array(test)) for test in ([0, 4, 8], [1, 5, 11])]
     found = gr.cross_validate(gr.Problem(model), [0.1, 1.0], each)
     with pytest.raises(ModelError, match="without the rows of the fold 1 the losses fall for ever at 'z' "):
