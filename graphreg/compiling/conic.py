@@ -171,7 +171,7 @@ def primal(form: Form, units: Units = PLAIN, reduced: bool = True) -> ConicProbl
             objective.append(_written(edge.strength, strengths) * (edge.base_weight @ value))
         constraints += [each if getattr(each, "label", name) else each.set_label(name) for each in (link, *domain)]
         links.append(link)
-    total = sum(objective[1:], objective[0])
+    total = sum(objective[1:], objective[0]) if objective else cp.Constant(0.0)  # constraints alone are left
     problem = cp.Problem(cp.Minimize(total if units.value == 1.0 else total / units.value), constraints)
 
     def read_back() -> tuple[Array, DualPoint] | None:

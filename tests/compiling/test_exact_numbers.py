@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import networkx as nx
+import numpy as np
 import pytest
 
 import graphreg as gr
+from graphreg.compiling.conic import primal
+from graphreg.compiling.units import PLAIN
 from graphreg.datasets import random_problem
 
 
@@ -17,3 +23,15 @@ def test_what_is_proved_of_the_compiled_problem_is_so_of_the_problem(seed):
     compiled = gr.certify(problem.compile().cvxpy, solver="CLARABEL")
     assert compiled.status == "certified"
     assert max(own.dual, compiled.lower) <= min(own.primal, compiled.upper)
+
+
+def test_constraints_alone_are_a_problem():
+    # what is left where all losses fall for ever may be no more than constraints
+    counts = gr.PoissonLoss(gr.NodeData.from_arrays(np.ones((3, 1)), np.zeros(3), np.arange(3)))
+    low = gr.NodePenalty(gr.Box(low=1.0, high=2.0), nodes=[0])
+    form = replace(gr.Problem(counts + gr.TotalVariation(nx.path_graph(3), gr.Zero()) + low).form, samples=())
+    for units in (PLAIN, replace(PLAIN, value=2.0)):
+        compiled = primal(form, units)
+        assert compiled.cvxpy.solve(solver="CLARABEL") == 0.0
+        w, _ = compiled.read_back()
+        assert (w >= 1.0 - 1e-6).all()
