@@ -294,8 +294,8 @@ class Certifier:
 
     def _proved(self, source: BoundSource, value: float | None = None) -> Dual:
         """The lower bound that follows from a source: from the gradients that its prices are, or else enclosed. The
-        ``value`` of its point may be known. Nothing new follows from the last source, where a repair hands back what it
-        was given: then it is the best known one."""
+        ``value`` of its point may be known. Where the source is the last one again, as where a repair hands back what
+        it was given, nothing new follows: the best bound so far is returned."""
         if self.best_dual is not None and self._tried is not None and self._tried.like(source):
             return self.best_dual
         self._tried = source

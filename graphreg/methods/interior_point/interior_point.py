@@ -42,7 +42,8 @@ class InteriorPoint(AbstractIteration):
     predicts and corrects (Mehrotra 1992), and then corrects on, with the same factors, while that lengthens the step
     (Gondzio 1996; Colombo and Gondzio 2008). Where smooth losses turn out to bend more along a step than their Hessian
     says, it is cut back.
-    Flows and prices follow from the linearisation, so that they are conserved and need no repair.
+    Flows and prices follow from the linearisation, so that they are conserved and need no repair; what rounding of the
+    factors leaves of an imbalance is solved for again with the same ones (iterative refinement).
 
     A round is one step; nothing is decentralised about it. On a `path` a start between the iterates of two
     neighbouring strengths needs about four steps.
