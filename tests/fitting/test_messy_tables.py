@@ -12,7 +12,7 @@ import pytest
 import graphreg as gr
 from graphreg.errors import DataError, GraphError, ModelError
 from graphreg.fitting import refuse_look_alikes
-from graphreg.fitting.reading import UNFITTED
+from graphreg.fitting.reading import POOLED
 
 HOW = {"target": "y", "node": "region", "folds": 2, "strengths": [1.0]}
 
@@ -338,7 +338,7 @@ def test_all_that_is_wrong_with_new_rows_is_told_at_once_by_their_labels():
         "'area' is infinite in row 'r2'",
         "'kind' is missing in row 'r6'",
         "'kind' is none of the categories 'flat', 'house' in row 'r4': 'hut'",
-        UNFITTED,
+        POOLED,
     ]
     with pytest.raises(DataError, match="there is no column 'area'; did you mean 'Area'"):
         found.predict(new.rename(columns={"area": "Area"}))
