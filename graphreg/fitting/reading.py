@@ -233,7 +233,7 @@ def checked_rows(
             places = np.flatnonzero(mask if what == "is missing" else np.asarray(mask, dtype=bool) & ~gaps)
             if places.size:
                 labels = rows.index if lines is None else lines()
-                names = [repr(plain_label(labels[k])) for k in places]
+                names = [repr(plain_label(labels[k])) for k in places.tolist()]
                 where = f"{'row' if lines is None else 'line'}{'s' * (len(names) > 1)} {few(names, 4)}"
                 there = list(dict.fromkeys(cells[k] for k in places))
                 said = "" if what in ("is missing", "is infinite") else f": {few(map(repr, there), 4)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -76,7 +76,7 @@ class SampleTable:
                 standardise=self.standardised or False,
             )
 
-    def like(self, path: Path, known: Collection[str]) -> pd.DataFrame:
+    def like(self, path: Path, known: Collection[Hashable]) -> pd.DataFrame:
         """The rows of another file at known nodes, as these are: with those derived columns that the predictors need.
         `DataError` with all that is wrong with the columns as they are given, or else with what is derived of them."""
         keys, place, categories = self.keys, Place("rows"), tuple(self.keys.categories or ())
