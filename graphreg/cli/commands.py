@@ -193,7 +193,12 @@ def predict(read: Any, to: Outputs, rows: Path, kind: str, name: str | None, **a
     ROWS has the columns of the data; the target is not needed. Derived columns are computed and features standardised
     as those of the data were. The column prediction_status says whether the parameters are certified.
     """
-    frame = read.rows_like(rows, name)
+    from numpy import zeros
+
+    from ..running.summary import predicted
+
+    frame, form = read.rows_like(rows, name), read.problem.form
+    predicted(form, zeros(form.shape), frame, kind)  # what this refuses is refused before anything is solved
     chosen = chosen_method(asked.pop("method"), read)
     given = {key: value for key, value in asked.items() if value is not None}
     solution = read.solve(chosen, progress=to.progress, on_failure="return", **given)

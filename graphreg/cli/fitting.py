@@ -55,7 +55,7 @@ def fit(
     """
     import graphreg as gr
 
-    from ..fitting import Asked, check_rows
+    from ..fitting import Asked, readied
     from . import folder, results
 
     code, unseen, prove, predict = (asked.pop(name) for name in ("code", "unseen", "prove", "predict"))
@@ -67,10 +67,11 @@ def fit(
     asked["folds"] = int(asked["folds"]) if asked["folds"].isdecimal() else asked["folds"]
     names = None if features is None else [name.strip() for name in features.split(",")]
     with within(asked["seconds"]), said_as_options():
+        given: dict[str, Any] = {each.name: asked.get(each.name) for each in fields(Asked)} | {"features": names}
+        ready = readied(table, edges, Asked(**given))
         if rows is not None:
-            given: dict[str, Any] = {each.name: asked.get(each.name) for each in fields(Asked)} | {"features": names}
-            check_rows(rows, unseen, table, edges, Asked(**given))
-        found = gr.fit(table, edges, features=names, gap=gap or 1e-6, progress=to.progress, **asked)
+            ready.check(rows, unseen)
+        found = gr.fit(ready, edges, features=names, gap=gap or 1e-6, progress=to.progress, **asked)
         found = replace(found, prove=prove)
         clusters = found.clusters_shown  # with its proofs, while the time runs
     with exits.finishing():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,10 +27,8 @@ LEVELS = 30  # of a column of text: with more it is rather a name of each row
 MOST = 12  # complaints that are listed; the others are counted
 DATE = r"\d{4}-\d\d-\d\d.*|\d\d?[./]\d\d?[./]\d{4}.*"  # as 2024-01-31 or 31.01.2024
 SIGNS = "$€£¥%"  # that stand with numbers and make them text
-UNFITTED = (
-    "at nodes without a model: give the graph the node with its edges (without rows it follows its neighbours), or say "
-    'unseen="pooled", the one model for all nodes'
-)
+UNFITTED = "at nodes without a model: give the graph the node with its edges (without rows it follows its neighbours)"
+POOLED = f'{UNFITTED}, or say unseen="pooled", the one model for all nodes'
 NUMERIC = 0.5  # share of the cells of a column of text that are numbers: then the others are mistakes
 
 
@@ -197,15 +196,21 @@ def unreached(table: UsedRows, graph: Graph) -> set[Hashable]:
 
 
 def checked_rows(
-    table: UsedRows, given: Any, known: Collection[Hashable] | None, lost: Collection[Hashable]
+    table: UsedRows,
+    given: Any,
+    known: Collection[Hashable] | None,
+    lost: Collection[Hashable] = (),
+    lines: Callable[[], Sequence[int]] | None = None,
+    remedy: str = POOLED,
 ) -> pd.DataFrame:
     """Rows of a frame or a file that are to be predicted, text of numbers as numbers; or a `DataError` with all that is
     wrong with them, each named by its line in a file, or by its label. ``known`` are the nodes, None where rows may be
-    at any, and at ``lost`` ones nothing was fitted."""
+    at any, and at ``lost`` ones nothing was fitted. ``lines`` are those of the rows of a frame that is of a file."""
     import pandas as pd
 
-    rows, of_file = table.rows_like(given), isinstance(given, (str, Path))
-    complaints, unfitted = list[str](), False
+    rows, complaints, unfitted = table.rows_like(given), list[str](), False
+    if isinstance(given, (str, Path)):
+        lines = partial(range, 2, len(rows) + 2)
     for c in (table.node, *table.numbers, *table.categories):
         if c not in rows.columns:
             complaints.append(f"there is no column {c!r}; {near(str(c), list(map(str, rows.columns)))}")
@@ -227,15 +232,16 @@ def checked_rows(
         for what, mask in wrong.items():
             places = np.flatnonzero(mask if what == "is missing" else np.asarray(mask, dtype=bool) & ~gaps)
             if places.size:
-                labels = [repr(plain_label(label)) for label in rows.index[places]]
-                where = _lines(places, 2) if of_file else f"row{'s' * (len(labels) > 1)} {few(labels, 4)}"
+                labels = rows.index if lines is None else lines()
+                names = [repr(plain_label(labels[k])) for k in places.tolist()]
+                where = f"{'row' if lines is None else 'line'}{'s' * (len(names) > 1)} {few(names, 4)}"
                 there = list(dict.fromkeys(cells[k] for k in places))
                 said = "" if what in ("is missing", "is infinite") else f": {few(map(repr, there), 4)}"
                 hint = did_you_mean(there[0], known or ()) if what == "is no node" else ""
                 complaints.append(f"{c!r} {what} in {where}{said}{hint}")
                 unfitted = unfitted or (c == table.node and what != "is missing")
     if complaints:
-        complaints += [UNFITTED] if unfitted else []
+        complaints += [remedy] if unfitted else []
         raise DataError("\n  ".join(["not all rows can be predicted; correct these or leave them out:", *complaints]))
     return rows
 

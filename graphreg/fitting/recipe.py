@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -152,7 +152,7 @@ def fit(  # noqa: PLR0913
     'certified'
     """
     asked = Asked(node, target, features, weights, folds, missing, ids, repeated, edge_weight)
-    rows, whole, remarks = readied(table, graph, asked)
+    rows, whole, remarks = table if isinstance(table, Ready) else readied(table, graph, asked)
     rows, family = _finite(*_family(rows, loss), whole, remarks)
     problem, kept = _problem(rows, family, whole, gr.L2() if penalty is None else penalty), rows.folds(folds)
     chosen = {"scoring": SCORES.get(family.name, "loss"), "by": by, "rule": rule, "seed": seed}
@@ -165,18 +165,25 @@ def fit(  # noqa: PLR0913
     return Fit(problem, found, rows, family.name, family.why, *others)
 
 
-def readied(table: Any, graph: Any, asked: Asked) -> tuple[UsedRows, gr.Graph, list[str]]:
-    """The rows that a fit uses, the graph with all their nodes, and what is said of it."""
+class Ready(NamedTuple):
+    """The rows that a fit uses, the graph with all their nodes, and what is said of it; `fit` takes it for a table."""
+
+    rows: UsedRows
+    graph: gr.Graph
+    remarks: list[str]
+
+    def check(self, rows: Any, unseen: str) -> None:
+        """Refuse, before anything is fitted, rows that `Fit.predict` may refuse."""
+        known = None if unseen == "pooled" else self.graph.index
+        checked_rows(self.rows, rows, known, unreached(self.rows, self.graph))
+
+
+def readied(table: Any, graph: Any, asked: Asked) -> Ready:
+    """A table and its edges, read as they are asked for."""
     if asked.ids == "exact" and any(isinstance(each, (str, Path)) for each in (table, graph)):
         asked = replace(asked, ids="text")
     rows = read(table, asked)
-    return rows, *_joined(rows, *graph_of(graph, asked.ids, asked.repeated, asked.edge_weight))
-
-
-def check_rows(rows: Any, unseen: str, table: Any, graph: Any, asked: Asked) -> None:
-    """Refuse, before anything is fitted, rows that `Fit.predict` may refuse."""
-    used, whole, _ = readied(table, graph, asked)
-    checked_rows(used, rows, None if unseen == "pooled" else whole.index, unreached(used, whole))
+    return Ready(rows, *_joined(rows, *graph_of(graph, asked.ids, asked.repeated, asked.edge_weight)))
 
 
 def _finished(problem: gr.Problem, strengths: Sequence[float], folds: Any, how: dict[str, Any]) -> Any:

@@ -81,11 +81,16 @@ def _of_frame(graph: Any, weight: Any = None) -> Parts:
     """A frame with a row for each edge, or with the weight of each pair."""
     frame = as_narwhals(graph, "DataFrame")
     names, labels = list(frame.columns), getattr(graph, "index", None)
+    said = f"the columns {', '.join(map(repr, names[:8]))}" if names else "no columns"
+    if not len(frame):
+        raise GraphError(
+            f"the frame of edges has {said} and 0 rows, so that there is no edge: give each edge a row with the labels "
+            "of its ends; nodes without edges are Graph.from_edges([], nodes=labels)"
+        )
     if weight is None and labels is not None and len(labels) == len(names) and set(labels) == set(names):
         return from_sparse(graph, None)
     ends, others = names[:2], names[2:]
     if len(ends) < 2 or (others not in ([], ["weight"]) if weight is None else weight not in others):
-        said = ", ".join(map(repr, names[:8]))
         raise GraphError(
             "a frame of edges has the labels of their ends in its first two columns, and perhaps their weights in one "
             f"called 'weight'; this one has {said}: give frame[[tail, head]], or name that of the weights, as in "

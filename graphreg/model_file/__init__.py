@@ -107,7 +107,8 @@ class ModelFile(Suggesting):
         return dict(zip(names, self.graphs, strict=True))
 
     def rows_like(self, path: str | Path, name: str | None = None) -> pd.DataFrame:
-        """The rows of another table as `Solution.predict` takes them: derived columns are computed. All rows are kept.
+        """The rows of another table as `Solution.predict` takes them: derived columns are computed. All rows are kept,
+        and what is wrong with any is told at once, by the lines of the table.
 
         Parameters
         ----------
@@ -123,7 +124,8 @@ class ModelFile(Suggesting):
         Raises
         ------
         ModelFileError, DataError
-            Where the table or a column is not there, or the name is none of them; the message names it.
+            Where the table is not there, or the name is none of them; and with all columns that lack, missing and
+            infinite cells, text for numbers, and nodes and categories that the problem does not know.
 
         Examples
         --------
@@ -137,8 +139,7 @@ class ModelFile(Suggesting):
         if name is not None and name not in known:
             raise ModelFileError(f"no [[data]] has the name {name!r}; {near(name, [str(each) for each in known])}")
         samples = next(iter(known.values())) if name is None else known[name]
-        labels = [samples.keys.node, *(samples.keys.categories or ())]  # columns that are read as text
-        return samples.prepared(read_table(path, "rows", labels), Path(path).name)
+        return samples.like(Path(path), self.problem.form.space.index)
 
     def __repr__(self) -> str:
         return f"<ModelFile {visible(self.path.name)!r}: {self.problem!r}>"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,9 +14,10 @@ import numpy as np
 from ..base.escaping import visible
 from ..base.messages import count, few, near
 from ..errors import DataError
+from ..fitting import UNFITTED, UsedRows, checked_rows
 from ..inputs import NodeData, Standardised
 from .schema import DataKeys, FileTable, Place, listed, text_of
-from .tables import Folders, check_columns, label_list, values_of
+from .tables import CSV, Folders, check_columns, label_list, lines_of, values_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,19 +76,30 @@ class SampleTable:
                 standardise=self.standardised or False,
             )
 
-    def prepared(self, frame: pd.DataFrame, file: str) -> pd.DataFrame:
-        """Other rows, as these are: with those derived columns that the predictors need."""
-        keys, place = self.keys, Place("rows")
-        predictors = [*self.features, *(keys.categories or ()), *([keys.offset] if keys.offset else [])]
+    def like(self, path: Path, known: Collection[Hashable]) -> pd.DataFrame:
+        """The rows of another file at known nodes, as these are: with those derived columns that the predictors need.
+        `DataError` with all that is wrong with the columns as they are given, or else with what is derived of them."""
+        keys, place, categories = self.keys, Place("rows"), tuple(self.keys.categories or ())
+        frame, _ = Folders(path.parent, path.parent, outside=True).read(path.name, place, [keys.node, *categories])
+        for name in frame.columns.intersection([keys.node, *categories]):
+            frame[name] = frame[name].mask(frame[name].str.strip() == "")
+        lines = partial(lines_of, path) if path.name.endswith(CSV) else None
+
+        def checked(numbers: Iterable[str]) -> pd.DataFrame:
+            own = (c for c in numbers if c not in categories)
+            used = UsedRows(self.frame, keys.node, None, None, tuple(own), categories, {}, "exact", ())
+            return checked_rows(used, frame, known, lines=lines, remedy=UNFITTED)
+
+        predictors = [*self.features, *categories, *([keys.offset] if keys.offset else [])]
         needed = set(predictors)
         wanted: dict[str, str] = {}
         for name, formula in reversed((keys.derive or {}).items()):
             if name in needed:
                 wanted[name] = formula
                 needed |= names_in(formula)
+        frame = checked(c for c in self.frame.columns if c in needed and c not in wanted)
         frame = derive(frame, dict(reversed(wanted.items())), place.at("derive"))
-        check_columns(frame, predictors, file, place)
-        return frame
+        return checked(predictors)
 
     def by_node(self, column: str, place: Place) -> dict[str, Any]:
         """The value of a column at each node, where it must be the same in all rows."""

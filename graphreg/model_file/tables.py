@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 import re
 import warnings
 from collections.abc import Iterable, Sequence
@@ -149,6 +151,13 @@ def _csv(path: Path, labels: Iterable[str], leading: int) -> pd.DataFrame:
                 f"a row of {path.name} has more cells than the first row has names; write decimals with a "
                 "point, and put texts with a comma between quotes"
             ) from None
+
+
+def lines_of(path: Path) -> list[int]:
+    """The line on which each row of a CSV file ends; blank lines, and the first one with the names, are no rows."""
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8-sig", newline="") as file:
+        rows = csv.reader(file)
+        return [rows.line_num for row in rows if len(row) > 1 or "".join(row).strip()][1:]
 
 
 def _parquet(path: Path, place: Place, labels: Iterable[str], leading: int) -> pd.DataFrame:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+from io import StringIO
 
 import numpy as np
 import pandas as pd
@@ -13,6 +15,7 @@ from model_files import BASE, write
 import graphreg as gr
 from graphreg.cli import exits
 from graphreg.errors import MethodWarning, ModelFileError
+from graphreg.fitting import UNFITTED
 
 NAMED = {**BASE, "total_variation": BASE["total_variation"] | {"parameter": "lam"}}
 
@@ -237,6 +240,47 @@ def test_mistakes_in_rows(model, tmp_path):
         assert result.exit_code in {exits.USAGE, exits.DATA}
         assert said in result.stderr
     assert run("predict", model, tmp_path / "missing.csv").exit_code == exits.USAGE
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.csv.gz", "rows.parquet"])
+def test_all_mistakes_in_rows_are_told_by_their_lines_before_anything_is_solved(model, tmp_path, monkeypatch, name):
+    """Blank lines and texts of two lines count, as they do where the file is opened to correct it; a file of Parquet
+    has no lines."""
+    data = BASE["data"] | {"features": ["dose", "root"], "derive": {"root": "sqrt(age + 9)"}}
+    model = write(model.parent, {**BASE, "data": data})
+    monkeypatch.setattr(gr.Problem, "solve", lambda *_, **__: pytest.fail("solved in vain"))
+    cells = ['01,1,2,"two', 'lines"', "", "99,1,,", "02,much,inf,", "   ", " ,1,2,", "03,1,2,", ""]
+    text = "\n".join(["site,dose,age,note", *cells])
+    rows, lines = tmp_path / name, ["line 5", "line 6", "line 8"]
+    if name.endswith("gz"):
+        rows.write_bytes(gzip.compress(text.encode()))
+    elif name.endswith("csv"):
+        rows.write_text(text)
+    else:
+        pytest.importorskip("pyarrow")
+        pd.read_csv(StringIO(text), dtype={"site": str}).to_parquet(rows)
+        lines = ["row 1", "row 2", "row 3"]
+    result = run("predict", model, rows)
+    assert result.exit_code == exits.DATA
+    assert result.stderr.split("\n  ") == [
+        "Error: not all rows can be predicted; correct these or leave them out:",
+        f"'site' is missing in {lines[2]}",
+        f"'site' is no node in {lines[0]}: '99'",
+        f"'dose' is no number in {lines[1]}: 'much'",
+        f"'age' is missing in {lines[0]}",
+        f"'age' is infinite in {lines[1]}",
+        f"{UNFITTED}\n",
+    ]
+
+
+def test_what_is_derived_of_rows_and_the_kind_are_refused_before_anything_is_solved(model, tmp_path, monkeypatch):
+    data = BASE["data"] | {"features": ["dose", "root"], "derive": {"root": "sqrt(age + 9)"}}
+    model, rows = write(model.parent, {**BASE, "data": data}), tmp_path / "rows.csv"
+    monkeypatch.setattr(gr.Problem, "solve", lambda *_, **__: pytest.fail("solved in vain"))
+    rows.write_text("site,dose,age\n01,1,2\n02,1,-40\n")
+    assert "'root' is missing in line 3" in run("predict", model, rows).stderr
+    rows.write_text("site,dose,age\n01,1,2\n")
+    assert "needs a classification loss" in run("predict", model, rows, "--kind", "class").stderr
 
 
 def test_a_proof(model, tmp_path):

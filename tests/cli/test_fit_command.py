@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ import graphreg as gr
 from graphreg.base.clock import OutOfTimeError, left
 from graphreg.certificate.edges import clusters
 from graphreg.cli.program import typed
-from graphreg.fitting import recipe
+from graphreg.fitting import reading, recipe
 from graphreg.tuning.warm import Warm
 
 ASKED = ("--target", "visits", "--node", "clinic", "--folds", "2")
@@ -211,6 +212,15 @@ def test_rows_of_another_table_are_predicted(folder):
     assert written["prediction"].tolist() == pytest.approx(found.predict(rows).tolist(), rel=1e-9)
     assert set(written["prediction_status"]) == {"certified"}
     assert "exists; name another file" in run(*asked, "--predict", "rows.csv", "predictions.csv").output
+
+
+def test_the_table_and_its_edges_are_read_once(folder, monkeypatch):
+    names, read = list[str](), reading.opened
+    monkeypatch.setattr(reading, "opened", lambda table, *args: names.append(table) or read(table, *args))
+    pd.read_csv("visits.csv").dropna().to_csv("rows.csv", index=False)
+    asked = ("fit", "visits.csv", "edges.csv", *ASKED, "--missing", "drop")
+    assert run(*asked, "--predict", "rows.csv", "predictions.csv").exit_code == 0
+    assert [names.count(Path(name)) for name in ("visits.csv", "edges.csv")] == [1, 1]
 
 
 def test_rows_that_cannot_be_predicted_are_named_by_their_lines_and_a_file_that_lacks_before_the_fit(

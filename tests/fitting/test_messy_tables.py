@@ -12,7 +12,7 @@ import pytest
 import graphreg as gr
 from graphreg.errors import DataError, GraphError, ModelError
 from graphreg.fitting import refuse_look_alikes
-from graphreg.fitting.reading import UNFITTED
+from graphreg.fitting.reading import POOLED
 
 HOW = {"target": "y", "node": "region", "folds": 2, "strengths": [1.0]}
 
@@ -128,6 +128,8 @@ def test_files_of_edges(frame, tmp_path):
     assert gr.fit(frame, edges, edge_weight="km", **HOW).graph.weight.tolist() == [2.0, 0.5]
     with pytest.raises(GraphError, match=r"edge_weight= names weights of a frame of edges, .* not of a list"):
         gr.fit(table, [("101", "102")], edge_weight="km", **HOW)
+    with pytest.raises(GraphError, match=r"has the columns 'a', 'b', 'km' and 0 rows, .* give each edge a row"):
+        gr.fit(table, edges.head(0), **HOW)
     path.write_text("a,b,weight\n101,102,2\n102,,1\n102,103,far\n")
     with pytest.raises(DataError, match="in lines 3, 4; a node without edges needs no line: leave it out"):
         gr.fit(table, path, **HOW)
@@ -338,7 +340,7 @@ def test_all_that_is_wrong_with_new_rows_is_told_at_once_by_their_labels():
         "'area' is infinite in row 'r2'",
         "'kind' is missing in row 'r6'",
         "'kind' is none of the categories 'flat', 'house' in row 'r4': 'hut'",
-        UNFITTED,
+        POOLED,
     ]
     with pytest.raises(DataError, match="there is no column 'area'; did you mean 'Area'"):
         found.predict(new.rename(columns={"area": "Area"}))

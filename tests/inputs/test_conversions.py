@@ -158,6 +158,15 @@ def test_weights_without_a_name_are_not_named(given):
         gr.Graph.of(given, edge_weight="km")
 
 
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_a_frame_of_edges_without_rows_says_what_is_there_and_what_to_do(kind):
+    for frame, there in ((kind({"from": [], "to": []}), "the columns 'from', 'to'"), (kind(), "no columns")):
+        with pytest.raises(GraphError, match=rf"has {there} and 0 rows, so that there is no edge: give each edge a row"):
+            gr.Graph.of(frame)
+    alone = gr.Graph.from_edges([], nodes=["a", "b"])  # as the message says
+    assert (alone.labels, alone.n_edges) == (("a", "b"), 0)
+
+
 def test_edges_that_repeat_are_summed_on_demand():
     edges = [("a", "b", 2.0), ("b", "a", 1.0), ("b", "c", 1.0), ("a", "b", 0.5)]
     with pytest.raises(GraphError, match=r"'a' - 'b' appears twice|'b' - 'a' appears twice"):
