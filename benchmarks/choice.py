@@ -324,7 +324,7 @@ def main() -> None:
         ratios = " ".join(f"{ratio(found, which):5.2f}" for which in ("first", "again"))
         print(f"{ratios} {rows[-1]['words']}: {each}; {said}", flush=True)
         if args.keep:
-            args.keep.write_text(json.dumps(rows))
+            args.keep.write_text(json.dumps(rows, default=float))
     print(summary(rows))
     for name in ("PrimalDual", "InteriorPoint", "Exact") if args.constants else ():
         known = [each["found"][name] for each in rows if name in each["found"]]

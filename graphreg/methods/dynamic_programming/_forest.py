@@ -33,8 +33,6 @@ class CoordinateForest:
     def of(cls, tail: Array, head: Array, n: int) -> CoordinateForest | None:
         """None where there are circles."""
         m = len(tail)
-        if m >= n:
-            return None
         ends = tail.astype(np.int32), head.astype(np.int32)
         near = (np.zeros(size, np.int32) for size in (n + 2, 2 * m, 2 * m, n, n, n))
         order, place, parent, up = (np.full(n, -1, np.int32) for _ in range(4))

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...form import Form, held_together
 from ...inputs import components_of
 from ...terms import Array
-from ._forest import CoordinateForest
+
+if TYPE_CHECKING:
+    from ._forest import CoordinateForest
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,10 @@ class EdgeGroup:
 
     def _found(self) -> CoordinateForest | None:
         """The forest, found once; None where there are circles."""
+        if len(self.tail) >= self.form.n:  # most have, and need not wait for the files of forests
+            return None
+        from ._forest import CoordinateForest
+
         name = f"forest of {self.blocks}"
         return self.form.once(name, None, lambda: CoordinateForest.of(self.tail, self.head, self.form.n))
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from ...form import Form
 from ...terms import Array, Bends, EdgeBlock, SampleBlock
-from ...terms.penalties import AbstractSmoothPenalty
 
 NEAR = 1e-15  # relative: numbers whose difference rounding may have made
 TINY = 1e-300
@@ -106,19 +105,6 @@ def _either(take: Array, one: Bends, other: Bends) -> Bends:
         for (a, b, c), (x, y, z) in zip(one.knots, other.knots, strict=True)
     )
     return Bends(np.where(take, one.slope, other.slope), np.where(take, one.height, other.height), knots)
-
-
-def absolute(edge: EdgeBlock, k: int) -> bool:
-    """True where a penalty is a sum of absolute values."""
-    return edge.penalty.pieces(k) == 1
-
-
-def diagonal(edge: EdgeBlock, k: int) -> bool:
-    """True where a penalty is a sum of squares of coordinates."""
-    if not isinstance(edge.penalty, AbstractSmoothPenalty):
-        return False
-    Q = edge.penalty.quadratic(k)
-    return Q is not None and not (Q - np.diag(np.diag(Q))).any()
 
 
 class Pieces:

@@ -11,9 +11,8 @@ from ...base.clock import check_deadline
 from ...certificate import Certifier, center, centred
 from ...form import Form
 from ...running import AbstractDirectMethod, Outcome, Task
-from ...terms import Array
-from ._groups import groups_of_edges
-from ._pieces import Pieces, absolute, diagonal
+from ...terms import Array, EdgeBlock
+from ...terms.penalties import AbstractSmoothPenalty
 
 
 @dataclass(frozen=True)
@@ -66,11 +65,14 @@ class DynamicProgramming(AbstractDirectMethod):
                 out.append(f"{block.loss.called()} has samples with several features, which tie the coordinates")
         for edge in form.edges:
             k, name = form.width(edge), f"{edge.name} has the penalty {edge.penalty.called()}"
-            if edge.ground and not (absolute(edge, k) or diagonal(edge, k)):
+            absolute = edge.penalty.pieces(k) == 1
+            if edge.ground and not (absolute or _diagonal(edge, k)):
                 out.append(f"{name}, and the method takes L1 and sums of squares at the nodes")
-            elif not edge.ground and not absolute(edge, k):
+            elif not edge.ground and not absolute:
                 out.append(f"{name}, and the method takes L1 between nodes")
         if not out:
+            from ._groups import groups_of_edges  # most who ask what is missing do not come here
+
             for group in groups_of_edges(form):
                 if more := group.circles():
                     names = " and ".join(form.edges[k].name for k in group.blocks)
@@ -78,7 +80,7 @@ class DynamicProgramming(AbstractDirectMethod):
         return tuple(dict.fromkeys(out))
 
     def run(self, task: Task) -> Outcome:
-        from ._squares import squares  # most who ask what is missing do not come here
+        from ._squares import squares  # nor do they come here
 
         began, form, gap, own = time.perf_counter(), task.form, task.budget.gap, task.plain_certifier
         if own.bounds_cheaply and (found := squares(form)) is not None and own.from_flows(*found, gap).holds(gap):
@@ -97,6 +99,14 @@ class DynamicProgramming(AbstractDirectMethod):
         return Outcome(certifier.best(), certifier, "limit", seconds=time.perf_counter() - began)
 
 
+def _diagonal(edge: EdgeBlock, k: int) -> bool:
+    """True where a penalty is a sum of squares of coordinates."""
+    if not isinstance(edge.penalty, AbstractSmoothPenalty):
+        return False
+    Q = edge.penalty.quadratic(k)
+    return Q is not None and not (Q - np.diag(np.diag(Q))).any()
+
+
 def _without_free(form: Form, w: Array) -> Array:
     """w, but 0 where nothing ties it."""
     known = np.zeros(form.n, dtype=bool)
@@ -107,6 +117,9 @@ def _without_free(form: Form, w: Array) -> Array:
 
 def solved(form: Form) -> tuple[Array, tuple[Array, ...], tuple[Array, ...]]:
     """The minimiser, and flows and prices that are conserved with it."""
+    from ._groups import groups_of_edges
+    from ._pieces import Pieces
+
     groups = [(group, group.forest) for group in groups_of_edges(form)]
     tree, trees = np.empty(form.shape, np.intp), 0
     for group, forest in groups:
