@@ -8,12 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..base.clock import cut_short
+from .. import checks
+from ..base.clock import cut_short, within
 from ..base.display import Html, Shown, details, inside
 from ..base.escaping import page
 from ..base.shortcuts import shortcut
 from ..certificate import Certificate, Clusters, HeldRows, clusters, held_rows
-from ..checks import switch
 from ..errors import InfeasibleError
 from ..form import Form
 from ..inputs import Labels
@@ -200,9 +200,11 @@ class Solution(Shown):
                 certificate = shortcut("Solution.nearer")(self, found.decided_at)
             if ended:
                 return replace(found, ended=ended[0])
-        return clusters(certificate, prove=True, splitter=split)
+        again = clusters(certificate, prove=True, splitter=split)
+        lost = sum(found.edges["certain"]) > sum(again.edges["certain"])
+        return replace(found, ended=again.ended) if again.ended and lost else again
 
-    def clusters(self, prove: bool = False) -> Clusters:
+    def clusters(self, prove: bool = False, *, seconds: float | None = None) -> Clusters:
         """The edges that are near, fused, split or undecided, and the clusters that follow; see `Clusters`.
 
         Parameters
@@ -215,19 +217,23 @@ class Solution(Shown):
             should decide them (at least a hundredth of its own, in ten times its seconds at most), and the table is of
             that point. What is open then costs a conic programme for each pair of clusters, at most 50 of them, the
             largest differences first.
+        seconds : float, optional
+            A budget of time, for the proofs.
 
         Returns
         -------
         Clusters
-            ``.edges``, ``.labels``, ``.members()``, and ``.certain``: whether every edge is decided. After Ctrl-C with
-            the proofs found so far, and the word that it was interrupted.
+            ``.edges``, ``.labels``, ``.members()``, and ``.certain``: whether every edge is decided. After Ctrl-C, and
+            where the time is up, with the proofs found so far, and the word for what cut it short.
 
         Examples
         --------
         >>> len(solution.clusters().edges)
         3
         """
-        found = self._proved_clusters if switch(prove, "prove") else self._clusters
+        (checks.seconds | None)(seconds, "seconds")
+        with within(seconds):
+            found = self._proved_clusters if checks.switch(prove, "prove") else self._clusters
         if found.ended:
             vars(self).pop("_proved_clusters")  # the next call looks for all
         return found
@@ -261,7 +267,7 @@ class Solution(Shown):
         >>> sum(solution.held().counts.values())
         3
         """
-        return held_rows(self._answer, tied_bound if switch(prove, "prove") else None)
+        return held_rows(self._answer, tied_bound if checks.switch(prove, "prove") else None)
 
     def kkt(self) -> KKT:
         """The optimality conditions in numbers: what is missing of each, and at which node or edge most.

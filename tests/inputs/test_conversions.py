@@ -161,7 +161,7 @@ def test_weights_without_a_name_are_not_named(given):
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
 def test_a_frame_of_edges_without_rows_says_what_is_there_and_what_to_do(kind):
     for frame, there in ((kind({"from": [], "to": []}), "the columns 'from', 'to'"), (kind(), "no columns")):
-        with pytest.raises(GraphError, match=rf"has {there} and 0 rows, so that there is no edge: give each edge a row"):
+        with pytest.raises(GraphError, match=rf"has {there} and 0 rows, .*: give each edge a row"):
             gr.Graph.of(frame)
     alone = gr.Graph.from_edges([], nodes=["a", "b"])  # as the message says
     assert (alone.labels, alone.n_edges) == (("a", "b"), 0)

@@ -251,12 +251,27 @@ def test_proofs_of_edges_end_when_the_time_is_up(monkeypatch, late):
     solution = problem(0.3).solve(gap=1e-4)
     monkeypatch.setattr("graphreg.methods.automatic.auto.nearer", lambda solution, gap: solution.certificate)
     monkeypatch.setattr(late, nap)
-    with soon(), clock.within(0.5):
-        part = solution.clusters(prove=True)
+    with soon():
+        part = solution.clusters(prove=True, seconds=0.5)
     assert part.ended == "out of time"
     assert "out of time, so that not all proofs were looked for" in str(part)
     with clock.within(0.0):
         assert not solution.clusters().ended  # of which no proof is asked
+
+
+def test_proofs_of_edges_that_were_found_before_the_time_was_up_are_kept(monkeypatch):
+    solution = problem(0.3).solve(gap=1e-4)
+    known = clusters(solution.certificate, prove=True)
+    assert 0 < sum(known.edges["certain"]) < len(known.edges)
+
+    def late(solution, gap):
+        time.sleep(1.0)
+        return solution.certificate
+
+    monkeypatch.setattr("graphreg.methods.automatic.auto.nearer", late)
+    part = solution.clusters(prove=True, seconds=0.9)
+    assert part.ended == "out of time"
+    assert part.edges["certain"].equals(known.edges["certain"])
 
 
 # ---- theory and inference --------------------------------------------------------------------------------------------
