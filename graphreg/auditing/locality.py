@@ -65,9 +65,11 @@ class Delays:
 
     @property
     def at_once(self) -> bool:
-        """True where every node hears of every other at once."""
-        far = self._far
-        return bool(far.any() and (self.rounds[far] <= np.minimum(2, self.hops[far] - 1)).mean() > AT_ONCE)
+        """True where every node hears of every other at once: those three hops away no later than neighbours, which
+        several exchanges in a round are not."""
+        far = self._far & (self.hops >= 3)
+        soon = min(2.0, float(np.median(self.rounds[self.tried[:, None] & (self.hops == 1)]))) if far.any() else 0.0
+        return bool(far.any() and (self.rounds[far] <= soon).mean() > AT_ONCE)
 
     @property
     def hops_a_round(self) -> int:

@@ -356,6 +356,13 @@ def _family(rows: UsedRows, asked: Any) -> tuple[UsedRows, Family]:
         rows = coded(rows)
         return rows, _of_target(rows)
     if isinstance(asked, type):
+        y = rows.frame[rows.target]
+        most = {"LogisticLoss": 2, "MultinomialLoss": max(len(y) / 3, 2)}.get(asked.__name__, np.inf)
+        if (count := y.nunique()) > most:
+            raise DataError(
+                f"the target {rows.target!r} has {count:,} values in {len(y):,} rows, too many to be classes of "
+                f"{asked.__name__}; leave loss= out for the loss of such a target, or name a column of classes"
+            )
         return rows, _of(asked.__name__, "as asked for")
     return rows, Family(asked, "a loss of yours", "as asked for")
 

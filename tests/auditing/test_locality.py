@@ -66,6 +66,16 @@ def test_a_server_is_told_from_a_stranger():
     assert delays(algorithm_of(lambda problem: gossip(problem, mixing=averaged)), network("consensus"), 0).at_once
 
 
+@pytest.mark.parametrize("method", [gr.GradientTracking(), gr.ExactDiffusion()])
+def test_two_exchanges_in_a_round_are_no_server(method):
+    rng = np.random.default_rng(0)
+    samples = {i: (rng.normal(size=(6, 2)), rng.normal(size=6)) for i in range(8)}
+    loss = gr.SquaredLoss(gr.NodeData.from_dict(samples))
+    found = delays(algorithm_of(method), gr.Problem(loss + gr.Consensus(gr.Graph.chain(8))), 0)
+    assert not found.at_once
+    assert "server" not in str(gr.audit(gr.Problem(loss + gr.Consensus(gr.Graph.chain(8))), method))
+
+
 def test_impulses_keep_their_mass_where_mixing_is_symmetric():
     problem = network("consensus")
     even = mass(algorithm_of(gossip), problem, 0)

@@ -363,3 +363,13 @@ def test_nodes_alone_with_one_class_are_named_before_anything_is_fitted(values, 
     said = rf"no edge joins 'St Ulm' to other nodes with rows, and in all rows there \(2\) 'y' is '?{rest}'?: "
     with pytest.raises(DataError, match=said + ".*; no node 'St Ulm' in the graph; did you mean 'St. Ulm'"):
         gr.fit(rows, [("St. Ulm", "Bonn")], target="y", node="town", folds=2)
+
+
+@pytest.mark.parametrize("loss", ["LogisticLoss", "MultinomialLoss"])
+def test_losses_of_classes_refuse_a_target_of_numbers_before_anything_else(loss):
+    rows = pd.DataFrame({"node": ["a", "b"] * 20, "x": range(40), "sales": np.linspace(1.0, 2.0, 40)})
+    rows.loc[0, "node"] = "alone"  # where the intercept would be infinite, were these classes
+    with pytest.raises(
+        DataError, match=f"'sales' has 40 values in 40 rows, too many to be classes of {loss}; .* loss="
+    ):
+        gr.fit(rows, [("a", "b")], target="sales", node="node", loss=loss)

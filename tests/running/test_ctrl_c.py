@@ -17,6 +17,7 @@ import pytest
 
 import graphreg as gr
 from graphreg.base import clock
+from graphreg.certificate import clusters
 from graphreg.errors import BudgetError
 from graphreg.methods import AbstractIteration
 from graphreg.running import solving
