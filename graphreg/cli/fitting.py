@@ -65,13 +65,12 @@ def fit(
     if rows is not None and not rows.is_file():
         raise DataError(f"--predict: there is no file {shown(str(rows))}")
     asked["folds"] = int(asked["folds"]) if asked["folds"].isdecimal() else asked["folds"]
-    names = None if features is None else [name.strip() for name in features.split(",")]
+    asked["features"] = None if features is None else [name.strip() for name in features.split(",")]
     with within(asked["seconds"]), said_as_options():
-        given: dict[str, Any] = {each.name: asked.get(each.name) for each in fields(Asked)} | {"features": names}
-        ready = readied(table, edges, Asked(**given))
+        ready = readied(table, edges, Asked(**{each.name: asked[each.name] for each in fields(Asked)}))
         if rows is not None:
             ready.check(rows, unseen)
-        found = gr.fit(ready, edges, features=names, gap=gap or 1e-6, progress=to.progress, **asked)
+        found = gr.fit(ready, edges, gap=gap or 1e-6, progress=to.progress, **asked)
         found = replace(found, prove=prove)
         clusters = found.clusters_shown  # with its proofs, while the time runs
     with exits.finishing():

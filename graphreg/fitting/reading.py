@@ -206,8 +206,6 @@ def checked_rows(
     """Rows of a frame or a file that are to be predicted, text of numbers as numbers; or a `DataError` with all that is
     wrong with them, each named by its line in a file, or by its label. ``known`` are the nodes, None where rows may be
     at any, and at ``lost`` ones nothing was fitted. ``lines`` are those of the rows of a frame that is of a file."""
-    import pandas as pd
-
     rows, complaints, unfitted = table.rows_like(given), list[str](), False
     if isinstance(given, (str, Path)):
         lines = partial(range, 2, len(rows) + 2)
@@ -216,20 +214,7 @@ def checked_rows(
             complaints.append(f"there is no column {c!r}; {near(str(c), list(map(str, rows.columns)))}")
             continue
         cells, gaps = rows[c].tolist(), rows[c].isna().to_numpy()
-        wrong: dict[str, Any] = {"is missing": gaps}
-        if c == table.node:
-            if known is not None:
-                wrong["is no node"] = [x not in known for x in cells]
-                wrong["is joined to no node with rows"] = [x in lost for x in cells]
-        elif c in table.categories:
-            levels = set(table.frame[c].tolist())
-            wrong[f"is none of the categories {few(sorted(map(repr, levels)))}"] = [x not in levels for x in cells]
-        else:
-            values: Any = pd.to_numeric(rows[c], errors="coerce")
-            wrong["is no number"] = values.isna().to_numpy()
-            wrong["is infinite"] = np.isinf(values.to_numpy(float, na_value=np.nan))
-            rows[c] = values
-        for what, mask in wrong.items():
+        for what, mask in {"is missing": gaps, **_wrong(table, rows, c, known, lost)}.items():
             places = np.flatnonzero(mask if what == "is missing" else np.asarray(mask, dtype=bool) & ~gaps)
             if places.size:
                 labels = rows.index if lines is None else lines()
@@ -244,6 +229,25 @@ def checked_rows(
         complaints += [remedy] if unfitted else []
         raise DataError("\n  ".join(["not all rows can be predicted; correct these or leave them out:", *complaints]))
     return rows
+
+
+def _wrong(table: UsedRows, rows: Any, c: Hashable, known: Any, lost: Collection[Hashable]) -> dict[str, Any]:
+    """What may be wrong with the cells of a column of rows that are to be predicted, as masks; numbers become such."""
+    import pandas as pd
+
+    cells = rows[c].tolist()
+    if c == table.node:
+        if known is None:
+            return {}
+        unknown, apart = [x not in known for x in cells], [x in lost for x in cells]
+        return {"is no node": unknown, "is joined to no node with rows": apart}
+    if c in table.categories:
+        levels = set(table.frame[c].tolist())
+        return {f"is none of the categories {few(sorted(map(repr, levels)))}": [x not in levels for x in cells]}
+    values: Any = pd.to_numeric(rows[c], errors="coerce")
+    rows[c] = values
+    infinite = np.isinf(values.to_numpy(float, na_value=np.nan))
+    return {"is no number": values.isna().to_numpy(), "is infinite": infinite}
 
 
 def coded(table: UsedRows) -> UsedRows:
