@@ -307,6 +307,13 @@ def test_the_first_solve_imports_no_methods_that_it_does_not_take():
     assert said.stdout.strip() == "[]"
 
 
+def test_a_process_that_names_no_method_takes_the_one_for_one_node():
+    code = "import numpy, graphreg as gr; one = gr.NodeData.from_arrays(numpy.tri(3), numpy.arange(3.0), [0, 0, 0]); "
+    code += "print(gr.Problem(gr.SquaredLoss(one) + 0.1 * gr.NodePenalty(gr.L1())).solve().method)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "Auto(OneNode)"
+
+
 @pytest.mark.parametrize(("earlier", "numba"), [(0, True), (3, True), (50, True), (0, False)])
 def test_rounds_get_faster_when_they_are_compiled(earlier, numba, monkeypatch):
     costs = Costs(problem().form, earlier=earlier)

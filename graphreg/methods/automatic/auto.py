@@ -21,6 +21,7 @@ from ...running import MANY, AbstractIteration, AbstractMethod, Budget, Costs, O
 from ..exact import Exact
 from ..interior_point.interior_point import InteriorPoint
 from ..linear_system import LinearSystem
+from ..one_node import OneNode
 from ..splitting.primal_dual import PrimalDual
 
 TRIED = 0.05  # of the rounds that take as long as what follows: how many are tried before
@@ -114,7 +115,7 @@ class Stage:
 def plan(costs: Costs, newton_first: bool = False) -> Iterator[Stage]:
     """The stages that are tried, one after the other; no rounds before Newton steps where these are to be first."""
     form = costs.form
-    for direct in _in_one_pass(AbstractMethod.classes):
+    for direct in (*_in_one_pass(AbstractMethod.classes), OneNode()):
         if not direct.lacks(form):
             yield Stage(direct)
     if not LinearSystem().lacks(form) and costs.interior < float("inf"):
