@@ -8,7 +8,7 @@ from survey import AROUND, CORE, FIGURES, HOUSE, circles, holds, room_of
 
 LIMITS = {
     "lines of code": 50_285,  # bounds of CVXPY problems (1,410), of formulas (700); `fit` (720), federated (430)
-    "lines of code in the core": 23_976,  # parts of functions of CVXPY, conditions on a slide, proofs of clusters in time
+    "lines of code in the core": 23_976,  # functions of CVXPY, conditions on a slide, proofs of clusters in time
     "files": 470,  # conic/, four for formulas; fitting/, cli/fitting.py, units.py; federated (5); joint.py; given.py
     "arrows upwards": 1,
     "largest circle of files at load": 0,
