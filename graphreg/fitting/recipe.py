@@ -356,7 +356,7 @@ def _family(rows: UsedRows, asked: Any) -> tuple[UsedRows, Family]:
         rows = coded(rows)
         return rows, _of_target(rows)
     if isinstance(asked, type):
-        y = rows.frame[rows.target]
+        y: Any = rows.frame[rows.target]
         most = {"LogisticLoss": 2, "MultinomialLoss": max(len(y) / 3, 2)}.get(asked.__name__, np.inf)
         if (count := y.nunique()) > most:
             raise DataError(
