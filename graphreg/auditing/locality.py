@@ -65,10 +65,11 @@ class Delays:
 
     @property
     def at_once(self) -> bool:
-        """True where every node hears of every other at once: those three hops away no later than neighbours, which
-        several exchanges in a round are not."""
+        """True where every node hears of every other at once: far ones no later than neighbours. Those two hops away
+        decide only where none are further, as two exchanges in a round look alike there."""
         far = self._far & (self.hops >= 3)
-        soon = min(2.0, float(np.median(self.rounds[self.tried[:, None] & (self.hops == 1)]))) if far.any() else 0.0
+        far = far if far.any() else self._far
+        soon = np.minimum(2, np.median(self.rounds[self.tried[:, None] & (self.hops == 1)])) if far.any() else 0
         return bool(far.any() and (self.rounds[far] <= soon).mean() > AT_ONCE)
 
     @property

@@ -23,7 +23,7 @@ from ..catalogue import named
 from ..errors import DataError, GraphError, TermError
 from ..inputs import plain_label
 from .fit import Fit
-from .reading import Asked, UsedRows, checked_rows, coded, graph_of, read, signed, stray, unreached
+from .reading import LEVELS, Asked, UsedRows, checked_rows, coded, graph_of, read, signed, stray, unreached
 
 STRENGTHS = 20  # of the grid, down over three decades
 ALONE = 1e-6  # times the strength at which all nodes agree: each node is alone, but for those without rows
@@ -357,7 +357,7 @@ def _family(rows: UsedRows, asked: Any) -> tuple[UsedRows, Family]:
         return rows, _of_target(rows)
     if isinstance(asked, type):
         y: Any = rows.frame[rows.target]
-        most = {"LogisticLoss": 2, "MultinomialLoss": max(len(y) / 3, 2)}.get(asked.__name__, np.inf)
+        most = {"LogisticLoss": 2, "MultinomialLoss": max(len(y) / 3, LEVELS)}.get(asked.__name__, np.inf)
         if (count := y.nunique()) > most:
             raise DataError(
                 f"the target {rows.target!r} has {count:,} values in {len(y):,} rows, too many to be classes of "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import networkx as nx
 import numpy as np
 import pytest
 from audit_cases import gossip, gradient_step, metropolis, network, primal_dual
@@ -66,14 +67,34 @@ def test_a_server_is_told_from_a_stranger():
     assert delays(algorithm_of(lambda problem: gossip(problem, mixing=averaged)), network("consensus"), 0).at_once
 
 
+@pytest.mark.parametrize("graph", [nx.path_graph(8), nx.watts_strogatz_graph(9, 4, 0.3, seed=1)])
 @pytest.mark.parametrize("method", [gr.GradientTracking(), gr.ExactDiffusion()])
-def test_two_exchanges_in_a_round_are_no_server(method):
+def test_two_exchanges_in_a_round_are_no_server(method, graph):
     rng = np.random.default_rng(0)
-    samples = {i: (rng.normal(size=(6, 2)), rng.normal(size=6)) for i in range(8)}
+    samples = {i: (rng.normal(size=(6, 2)), rng.normal(size=6)) for i in graph}
     loss = gr.SquaredLoss(gr.NodeData.from_dict(samples))
-    found = delays(algorithm_of(method), gr.Problem(loss + gr.Consensus(gr.Graph.chain(8))), 0)
-    assert not found.at_once
-    assert "server" not in str(gr.audit(gr.Problem(loss + gr.Consensus(gr.Graph.chain(8))), method))
+    problem = gr.Problem(loss + gr.Consensus(gr.Graph.of(graph)))
+    assert not delays(algorithm_of(method), problem, 0).at_once
+    assert "server" not in str(gr.audit(problem, method))
+
+
+@pytest.mark.parametrize("graph", [gr.Graph.chain(7), gr.Graph.of(nx.star_graph(6))])
+def test_a_server_is_told_however_near_the_nodes_are(graph):
+    """On a star nodes are two hops apart at most: a server there is a remark, too, and no read of a non-neighbour."""
+
+    def averaged(problem, start=None, seed=None):
+        oracles = problem.oracles()
+        w = np.zeros((oracles.n, oracles.d)) if start is None else start
+        while True:
+            w = np.tile((w - oracles.gradient(w) / oracles.smoothness.max()).mean(axis=0), (oracles.n, 1))
+            yield w
+
+    rng = np.random.default_rng(0)
+    samples = {i: (rng.normal(size=(6, 2)), rng.normal(size=6)) for i in range(7)}
+    report = gr.audit(gr.Problem(gr.SquaredLoss(gr.NodeData.from_dict(samples)) + gr.Consensus(graph)), averaged)
+    assert report.verdict == "right"
+    assert "at once: a server, or one place" in str(report)
+    assert "non-neighbour" not in str(report)
 
 
 def test_impulses_keep_their_mass_where_mixing_is_symmetric():

@@ -373,3 +373,11 @@ def test_losses_of_classes_refuse_a_target_of_numbers_before_anything_else(loss)
         DataError, match=f"'sales' has 40 values in 40 rows, too many to be classes of {loss}; .* loss="
     ):
         gr.fit(rows, [("a", "b")], target="sales", node="node", loss=loss)
+
+
+def test_few_rows_of_several_classes_are_fitted():
+    sizes = ["small", "middle", "large", "small"] * 2
+    rows = pd.DataFrame({"node": ["a", "b"] * 4, "size": sizes, "week": [1] * 4 + [2] * 4})
+    how = {"features": [], "folds": "week", "strengths": [1.0]}
+    found = gr.fit(rows, [("a", "b")], target="size", node="node", loss="MultinomialLoss", **how)
+    assert found.solution.status == "certified"

@@ -153,7 +153,7 @@ def test_a_factor_with_a_large_band_is_counted_where_that_is_quick(monkeypatch):
 def test_what_fills_in_much_is_not_counted(monkeypatch):
     rng, n = np.random.default_rng(0), 8000
     graph = gr.Graph.of(nx.random_regular_graph(4, 2 * n, seed=0))
-    loss = gr.MeanLoss(gr.NodeData.from_arrays(None, rng.normal(size=(2 * n, 4)), np.arange(2 * n)))
+    loss = gr.MeanLoss(gr.NodeData.from_arrays(None, rng.normal(size=(2 * n, 10)), np.arange(2 * n)))
     costs = Costs(gr.Problem(loss + gr.TotalVariation(graph, gr.L2())).form)
     monkeypatch.setattr(predicting, "filled_work", lambda form: pytest.fail("that takes half a minute"))
     assert costs.multiplications == np.inf
