@@ -513,9 +513,9 @@ class NewtonSystem:
         out[self.order] = x
         return out[: self.shape[0] * self.shape[1]].reshape(self.shape)
 
-    def factorised(self, D: Sequence[Array]) -> Callable[[Array], Array]:
+    def factorised(self, D: Sequence[Array], proximal: Array | float = 0.0) -> Callable[[Array], Array]:
         """A function that solves with the sum of B'DB, D (m, k, k) per block, those of the samples first, the inverses
-        of D for wide blocks; until the next call.
+        of D for wide blocks, and with a diagonal beside it; until the next call.
 
         Raises
         ------
@@ -526,6 +526,7 @@ class NewtonSystem:
         data = product(self._sum, np.concatenate([*parts, np.ones(1)] if self.wide else parts))
         if not np.isfinite(data).all():
             raise ArithmeticError("a Newton system is not finite")
+        data[self._diagonal] += proximal
         if self.wide:
             solve = self._beside(data, D)
         else:

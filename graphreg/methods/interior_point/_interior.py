@@ -25,6 +25,7 @@ INTERIOR = 0.99  # of the way to the boundary
 BALANCE = 0.1  # of what the imbalance may be worth: no step aims at less complementarity, which it could not use
 SIGHT = 0.5  # of the curvature along a step: what losses may add to it that it has not foreseen
 FINEST = 3e-12  # relative gap: what rounding leaves of scalings beyond it only spoils the iterate
+STILL = 1e-3  # of the complementarity of a cone: what a step of typical lengths costs, lest w runs off where it is free
 REFINEMENTS = 4  # of a point that is to be balanced
 LESS, TIDY = 0.5, 1e-14  # of the imbalance what a refinement must leave at most; of the largest flow what needs none
 EARLY = 1e-4  # relative gap: iterates from here on hug the boundary too closely to begin a neighbour's run
@@ -64,7 +65,8 @@ class State:
     stuck: bool = False  # rounding, or a problem without an optimum, leaves nowhere to go
     primal: float = np.inf
     gap: float = np.inf  # the complementarity, relative to P: what it will certify to, about
-    fell: tuple[int, float] = (0, np.inf)  # the round in which it was last half of what it had been, and what it was
+    left: float = np.inf  # what the step began with: the complementarity, and what the imbalance was worth
+    fell: tuple[int, float] = (0, np.inf)  # the round in which that was last half of what it had been, and what it was
 
 
 def fits(form: Form) -> Callable[[EdgeBlock], bool]:
@@ -91,6 +93,8 @@ class InteriorBlocks:
         each, blocks = map(self._cones, self.form.blocks, self.rows), enumerate(self.form.blocks)
         self.cones = {k: cones for k, cones in enumerate(each) if cones is not None}
         self.smooth = {k: block for k, block in blocks if _is_smooth(block) and k not in self.cones}
+        far, self.worth = self.typical(np.zeros(self.form.shape))
+        self.still = STILL * self.system.vector(far**-2.0)
         self.held = Held(self.form) if system.free is not None else None
 
     @classmethod
@@ -181,10 +185,12 @@ class InteriorBlocks:
             bends[k] = pulls[-1].D
         none = (np.zeros((rows.m, rows.k, rows.k)) for rows in self.rows)  # of what holds nodes
         blocks = [bends.get(k, zero) for k, zero in enumerate(none)]
-        solve = self.system.factorised(blocks)
+        v = [pull.scaling.v for pull in pulls]
+        between = _complementarity(v)
+        mu = max(between, BALANCE * worth) / max(sum(each.shape[1] for each in v), 1)
+        solve = self.system.factorised(blocks, min(mu, self.worth) * self.still)
         newton = Directions(pulls, solve, before.slope)
-        cones = max(sum(each.shape[1] for each in newton.v), 1)
-        move = newton.move(max(_complementarity(newton.v), BALANCE * worth) / cones)
+        move = newton.move(mu)
         after, scalings, point, slope = self._moved(at, move, newton)
         primal = self._primal(after.w)
         gap = _complementarity([each.v for each in scalings]) / max(abs(primal), self.floor)
@@ -192,7 +198,9 @@ class InteriorBlocks:
         carried = tuple((each.q, each.eta, each.v) for each in scalings)
         point = self._conserved(point, slope, solve, blocks)
         ended = 0.0 < gap < FINEST
-        return State(self.view, before.round + 1, after, early, carried, slope, point, ended, primal, gap)
+        return State(
+            self.view, before.round + 1, after, early, carried, slope, point, ended, primal, gap, between + worth
+        )
 
     def _primal(self, w: Array) -> float:
         """P(w) without the constraints, which w may violate."""

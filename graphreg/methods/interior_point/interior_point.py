@@ -15,7 +15,7 @@ from ...terms.losses import AbstractSmoothLoss
 from ._interior import InteriorBlocks, State, fits, has_pieces
 from .kinks import NormCones, SideCones
 
-PATIENCE = 15  # steps in which complementarity falls to a half, where steps lead anywhere
+PATIENCE = 15  # steps in which complementarity and imbalance fall to a half, where steps lead anywhere
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,8 @@ class InteriorPoint(AbstractIteration):
             try:
                 with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                     after = InteriorBlocks.of(state.view).step(state)
-                fallen = after.gap < 0.5 * state.fell[1]
-                return replace(after, fell=(after.round, after.gap) if fallen else state.fell)
+                fallen = after.left < 0.5 * state.fell[1]
+                return replace(after, fell=(after.round, after.left) if fallen else state.fell)
             except ArithmeticError:  # where many losses are flat, say
                 state = replace(state, stuck=True)
         return replace(state, round=state.round + 1)
