@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .method import AbstractIteration, Point, Start
 
 NEAR = 0.2  # relative gap from which on guesses are routed: further away they change
+TOWARDS = (0.5, 0.1, 0.02, 0.004)  # of the way from a guess to the point that it was made of
 WORSE = 10.0  # times this gap: what flows may leave that were routed by a guess that is worth another go
 BETTER = 4.0  # times less is left by a go that is worth another one
 
@@ -221,7 +222,7 @@ class Checks:
         settled, self.unknowns = unknowns == self.unknowns, unknowns
         if groups is None or unknowns is None or not settled:  # only a guess that was made twice is worth a try
             return False
-        if bound is not None and not (self._relative(bound) <= NEAR and worth_routing(form, k)):
+        if bound is not None and not (worth_routing(form, k) and self._near(bound, groups, w)):
             return False
         before, found = certifier.repair.exchanges, guess(form, groups)
         solved, sums = contracted(form, w, found)
@@ -230,6 +231,17 @@ class Checks:
         met = solved is not None and self._routes(found, solved, flows, bound)
         self._charge_repairs(before, point)
         return met
+
+    def _near(self, bound: CheapBound, groups: Groups, w: Array) -> bool:
+        """True where a guess may last: near the optimum; and where all agree, and P does not fall from there towards w."""
+        form = self.certifier.form
+        if self._relative(bound) <= NEAR:
+            return True
+        if groups.numbers(form.d) > form.n_components * form.d:
+            return False
+        agreed = groups.merged(w)
+        P = form.primal(agreed)
+        return all(form.primal(agreed + t * (w - agreed)) >= P for t in TOWARDS)
 
     def _routes(self, found: Guess, w: Array, flows: tuple[Array, ...], bound: CheapBound | None) -> bool:
         """True where flows routed by a guess meet the gap. Those that leave their capacities are routed again from

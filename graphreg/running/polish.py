@@ -34,7 +34,8 @@ MOST = 1000  # unknowns, and at most one for FEWER entries of w
 FEWER = 10
 DENSE, FULL = 100_000, 0.1  # entries, or a share of them other than 0, up to which and from which on products are dense
 STEPS = 30
-FACTOR, ROUND, NUMBER = 2.3e-6, 5.5e-5, 1.6e-9  # seconds per node of a factor, of any round, and per number of it
+FACTOR, ROUND = 2.3e-6, 5.5e-5  # seconds per node of a factor, and of any round
+NUMBER, PLAIN = 1.6e-9, 1.2e-8  # seconds per number of a round, compiled and not
 LEAST = 1e-5
 CG_STEPS = 60  # where routing is hard the guess is seldom right
 STRICT = 1.0 - 1e-9  # a flow below this share of its capacity is strictly inside
@@ -295,9 +296,9 @@ def _newton(form: Form, smooth: _Smooth, found: Guess, w: Array) -> tuple[Array 
 
 
 def worth_routing(form: Form, k: int) -> bool:
-    """True where a factor takes no longer than k rounds, compiled ones where they are many. Only ratios play a part."""
-    n, d = form.shape
-    return not factored(form) or FACTOR * n <= k * (ROUND + NUMBER * (n * d + form.differences))
+    """True where a factor takes no longer than k rounds. Only ratios play a part."""
+    (n, d), each = form.shape, PLAIN if kernels() is None else NUMBER
+    return not factored(form) or FACTOR * n <= k * (ROUND + each * (n * d + form.differences))
 
 
 def routed(repair: Repair, found: Guess, w: Array, flows: tuple[Array, ...]) -> DualPoint:

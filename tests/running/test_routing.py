@@ -3,9 +3,11 @@
 import networkx as nx
 import numpy as np
 import pytest
+from scipy.spatial import Delaunay
 
 import graphreg as gr
 from graphreg.certificate import Repair, edge_system, factored
+from graphreg.running import checking
 from graphreg.running.polish import Groups, contracted, guess, routed
 
 
@@ -26,6 +28,30 @@ def test_what_merges_as_a_whole_is_certified_after_few_rounds_without_a_repair(s
     assert found.status == "certified"
     assert found.rounds <= 150  # rounds alone take 400 and more
     assert np.ptp(found.coef) == 0.0
+
+
+@pytest.mark.parametrize(("strength", "agree"), [(20.0, True), (10.0, False)])
+def test_that_all_agree_is_tried_far_from_the_optimum_unless_the_point_shows_that_they_do_not(
+    strength, agree, monkeypatch
+):
+    rng, tried = np.random.default_rng(1), []
+    places = rng.random((5000, 2))
+    triangles = Delaunay(places).simplices
+    graph = nx.Graph([(int(a), int(b)) for each in triangles for a, b in zip(each, np.roll(each, 1), strict=True)])
+    y = np.where(places[:, 0] < 0.4, 1.0, -1.0) + rng.standard_normal(5000)
+    near = checking.Checks._near
+
+    def noted(self, bound, groups, w):
+        tried.append((self._relative(bound) > checking.NEAR, near(self, bound, groups, w)))
+        return tried[-1][1]
+
+    monkeypatch.setattr(checking.Checks, "_near", noted)
+    data = gr.NodeData.from_arrays(None, y[:, None], np.arange(5000))
+    found = gr.Problem(gr.MeanLoss(data) + strength * gr.TotalVariation(graph, gr.L1())).solve(gr.PrimalDual())
+    assert found.status == "certified"
+    assert (True, agree) in tried
+    assert (True, not agree) not in tried
+    assert (np.ptp(found.coef) == 0.0 and found.rounds <= 40) == agree
 
 
 def test_flows_at_their_capacities_give_way_within_a_group():
