@@ -233,7 +233,7 @@ class Checks:
         return met
 
     def _near(self, bound: CheapBound, groups: Groups, w: Array) -> bool:
-        """True where a guess may last: near the optimum; and where all agree, and P does not fall from there towards w."""
+        """True where a guess may last: near the optimum; and where all agree, if P does not fall from there to w."""
         form = self.certifier.form
         if self._relative(bound) <= NEAR:
             return True
