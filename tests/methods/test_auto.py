@@ -273,8 +273,8 @@ def test_newton_steps_go_on_while_they_lead_anywhere(monkeypatch):
         monkeypatch.setattr(gr.InteriorPoint, "early", lambda self, state: True)
 
         def slow(self, state, gaps=gaps):
-            new, gap = step(self, replace(state, fell=(0, 0.0))), next(gaps)
-            fell = (new.round, gap) if gap < 0.5 * state.fell[1] else state.fell
+            new, gap = step(self, replace(state, fell=(0, 0.0, 0.0))), next(gaps)
+            fell = (new.round, gap, 0.0) if gap < 0.5 * state.fell[1] else state.fell
             return replace(new, gap=gap, fell=fell, stuck=False)
 
         monkeypatch.setattr(gr.InteriorPoint, "step", slow)

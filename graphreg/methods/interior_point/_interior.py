@@ -66,7 +66,7 @@ class State:
     primal: float = np.inf
     gap: float = np.inf  # the complementarity, relative to P: what it will certify to, about
     left: float = np.inf  # what the step began with: the complementarity, and what the imbalance was worth
-    fell: tuple[int, float] = (0, np.inf)  # the round in which that was last half of what it had been, and what it was
+    fell: tuple[int, float, float] = (0, np.inf, np.inf)  # when one of the two was last half of its least; these
 
 
 def fits(form: Form) -> Callable[[EdgeBlock], bool]:
