@@ -134,6 +134,6 @@ class InteriorPoint(AbstractIteration):
 def _fallen(after: State, before: tuple[int, float, float]) -> tuple[int, float, float]:
     """The last step in which the gap or what is left fell to a half of its least, and the least of either: relative to
     P, which may fall faster, the gap may rise for long; and at w = 0 no imbalance is worth anything."""
-    step, gap, left = before
+    _, gap, left = before
     fallen = after.gap < 0.5 * gap or after.left < 0.5 * left
     return (after.round, min(gap, after.gap), min(left, after.left)) if fallen else before
