@@ -20,7 +20,7 @@ help:
 	@echo "make demo        run examples/demo.py"
 	@echo "make quick       say in a minute whether the installation is sound"
 	@echo "make lowest      the same, and the README, with the lowest version of every package that is allowed"
-	@echo "make test        run the tests; with ARGS=--whole all of their sweeps"
+	@echo "make test        run the tests; with ARGS=--slow those that take long, with ARGS=--whole all of their sweeps"
 	@echo "make lint        check style, format and types"
 	@echo "make listings    write the tables of docs and the list of types again, from the classes"
 	@echo "make tutorials   write what the tutorials print, their pictures, and the lecture's notebook again"

@@ -1,7 +1,7 @@
-"""The settings of pytest that all tests share: the option ``--whole``, figures without a screen, seeds, Ctrl-C.
+"""The settings of pytest that all tests share: ``--whole`` and ``--slow``, figures without a screen, seeds, Ctrl-C.
 
-Sweeps are thinned (`factories.thinned`), so that the tests take minutes; ``make test ARGS=--whole`` goes through all of
-each, which takes several times as long.
+Sweeps are thinned (`factories.thinned`), and the slowest tests are left out where all are run (`slow`), so that they take
+minutes; ``make test ARGS=--whole`` goes through all of each, which takes many times as long.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import signal
 import warnings
 
 import pytest
+from slow import SLOW
 
 from graphreg.base import compiled
 from graphreg.errors import MethodWarning
@@ -41,13 +42,20 @@ def pytest_collection_finish(session):
 
 def pytest_addoption(parser):
     parser.addoption("--whole", action="store_true", help="the sweeps in whole, not the part that is run by default")
+    parser.addoption("--slow", action="store_true", help="the tests alone that take long, left out where all are run")
 
 
 def pytest_collection_modifyitems(config, items):
-    if not config.getoption("--whole"):
-        left_out = [item for item in items if item.get_closest_marker("whole")]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("whole")]
+    every = config.args == config.getini("testpaths")
+
+    def runs(item):
+        if config.getoption("--whole"):
+            return True
+        slow = item.nodeid.partition("[")[0] in SLOW
+        return not item.get_closest_marker("whole") and (slow if config.getoption("--slow") else not (every and slow))
+
+    config.hook.pytest_deselected(items=[item for item in items if not runs(item)])
+    items[:] = [item for item in items if runs(item)]
 
 
 @pytest.fixture(autouse=True)

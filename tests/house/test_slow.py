@@ -1,0 +1,33 @@
+"""What ``make test`` leaves out exists, is run by CI, and is chosen by the seconds it takes."""
+
+import ast
+from pathlib import Path
+
+from slow import LISTED, SLOW, STAY, slowest
+
+ROOT = Path(__file__).resolve().parents[2]
+TIMES = """\
+6.00s call     tests/a/test_one.py::test_long[x y 1]
+2.00s setup    tests/a/test_one.py::test_long[2]
+9.00s call     tests/certificate/test_two.py::test_stays
+1.50s call     tests/a/test_one.py::test_next
+0.50s teardown tests/a/test_one.py::test_short
+"""
+
+
+def test_what_is_left_out_are_tests_that_there_are():
+    listed = LISTED.read_text().split()
+    assert listed == sorted(SLOW)
+    assert not [name for name in listed if name.startswith(STAY)]
+    for file in {name.partition("::")[0] for name in listed}:
+        there = {each.name for each in ast.parse((ROOT / file).read_text()).body if isinstance(each, ast.FunctionDef)}
+        assert {name.partition("::")[2] for name in listed if name.startswith(file + "::")} <= there
+
+
+def test_they_are_run_before_a_change_is_taken():
+    assert "\nmake test\nmake test ARGS=--slow\n" in (ROOT / ".ci/run").read_text()
+
+
+def test_the_slowest_are_half_of_the_seconds_or_what_may_be_left_out():
+    assert slowest(TIMES) == ["tests/a/test_one.py::test_long", "tests/a/test_one.py::test_next"]
+    assert slowest(TIMES.replace("9.00", "1.00")) == ["tests/a/test_one.py::test_long"]
