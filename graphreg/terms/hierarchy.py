@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,21 @@ NESTED = (
 )
 
 
+class _AbstractTree(AbstractTerm):
+    """A term along the tree of known clusters, which is walked once."""
+
+    clusters: Mapping[Hashable, Any]
+
+    @cached_property
+    def _levels(self) -> list[dict[Any, tuple[Hashable, ...]]]:
+        return tree_levels(self.clusters)
+
+    def labels(self) -> tuple[Hashable, ...]:
+        return tuple(self._levels[0])
+
+
 @dataclass(frozen=True, repr=False)
-class Hierarchy(AbstractTerm):
+class Hierarchy(_AbstractTree):
     """A penalty on the edges of a tree whose leaves are nodes and whose inner nodes are latent.
 
     With two levels and SquaredL2 (1/2 ||.||^2) this is (2.3) of Personalized FL with multiple known clusters:
@@ -63,7 +77,7 @@ class Hierarchy(AbstractTerm):
         check_between_nodes(self.penalty, "Hierarchy")
         if isinstance(self.penalty, AbstractConstraint):
             raise TermError("Hierarchy takes a penalty with a strength, not a constraint; use Consensus")
-        levels = tree_levels(self.clusters)
+        levels = self._levels
         several = isinstance(self.weights, (Sequence, np.ndarray)) and not isinstance(self.weights, str)
         weights = tuple(self.weights) if several else (self.weights,)
         if len(weights) != len(levels):
@@ -110,11 +124,8 @@ class Hierarchy(AbstractTerm):
         """
         return AlphaHierarchy(clusters, alpha, gamma)
 
-    def labels(self) -> tuple[Hashable, ...]:
-        return tuple(tree_levels(self.clusters)[0])
-
     def lower(self, space: Space, strength: Strength) -> Lowered:
-        levels = tree_levels(self.clusters)
+        levels = self._levels
         latent = tuple(dict.fromkeys(parent for level in levels for parent in level.values()))
         place = {path: space.n_observed + k for k, path in enumerate(latent)}
         edges: list[EdgeBlock] = []
@@ -131,7 +142,7 @@ class Hierarchy(AbstractTerm):
 
 
 @dataclass(frozen=True, repr=False)
-class AlphaHierarchy(AbstractTerm):
+class AlphaHierarchy(_AbstractTree):
     """(2.1) of the known-clusters paper; see `Hierarchy.from_alpha`."""
 
     clusters: Mapping[Hashable, Any]
@@ -139,14 +150,11 @@ class AlphaHierarchy(AbstractTerm):
     gamma: Any
 
     def __post_init__(self) -> None:
-        levels = tree_levels(self.clusters)
+        levels = self._levels
         if len(levels) != 2:
             raise TermError("Hierarchy.from_alpha takes two levels: a cluster per node, or a list of nodes per cluster")
         self._alphas(levels[1])
         _level_weights(self.gamma, list(levels[0]), 0, "gamma")
-
-    def labels(self) -> tuple[Hashable, ...]:
-        return tuple(tree_levels(self.clusters)[0])
 
     def _alphas(self, clusters: Mapping[Any, Any]) -> dict[Any, float]:
         given = self.alpha if isinstance(self.alpha, Mapping) else {path[-1]: self.alpha for path in clusters}
@@ -155,7 +163,7 @@ class AlphaHierarchy(AbstractTerm):
         return {path: float(alpha) for path, (_, alpha) in zip(clusters, each, strict=True)}
 
     def lower(self, space: Space, strength: Strength) -> Lowered:
-        leaves, clusters = tree_levels(self.clusters)
+        leaves, clusters = self._levels
         scale, gamma = _level_weights(self.gamma, list(leaves), 0, "gamma")
         place = {path: space.n_observed + k for k, path in enumerate(clusters)}
         tail = np.array([space.index[leaf] for leaf in leaves])
