@@ -1,7 +1,7 @@
 """The settings of pytest that all tests share: ``--whole`` and ``--slow``, figures without a screen, seeds, Ctrl-C.
 
-Sweeps are thinned (`factories.thinned`), and the slowest tests are left out where all are run (`slow`), so that they take
-minutes; ``make test ARGS=--whole`` goes through all of each, which takes many times as long.
+Sweeps are thinned (`factories.thinned`), and the slowest tests are left out where all are run (`slow`), so that they
+take minutes; ``make test ARGS=--whole`` goes through all of each, which takes many times as long.
 """
 
 from __future__ import annotations

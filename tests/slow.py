@@ -1,7 +1,7 @@
 """The tests that ``make test`` leaves out, as they take half of the time: `SLOW`, by file and name.
 
-``make test ARGS=--slow`` runs these alone, and so does CI; a file, a folder or a part of them that is named is run as it
-is. ``make test ARGS="--durations=0 --whole" | python tests/slow.py`` chooses them anew. The laws of all terms and the
+``make test ARGS=--slow`` runs these alone, and so does CI; a file or a folder that is named is run as it is. What both
+runs print with ``--durations=0`` is what ``python tests/slow.py`` chooses them anew of. The laws of all terms and the
 certificates stay, whatever they take.
 """
 
