@@ -9,3 +9,4 @@ from .recipe import doubts as doubts
 from .recipe import fit as fit
 from .recipe import readied as readied
 from .recipe import refuse_look_alikes as refuse_look_alikes
+from .recipe import untied as untied

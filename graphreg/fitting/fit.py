@@ -18,6 +18,7 @@ from .. import checks
 from ..base import tables
 from ..base.display import Html, Shown, facts, inside, title
 from ..base.escaping import visible
+from ..base.messages import look_alike, other_types, retyped
 from ..certificate import Clusters, relative_in_words
 from ..errors import DataError, GraphregError
 from .reading import UsedRows, checked_rows, unreached
@@ -175,6 +176,9 @@ class Fit(Shown):
         frame: Any = checked_rows(self.rows, table, known, self.unreached)
         fitted = self.graph.index.keys() - self.unreached
         new = np.array([label not in fitted for label in frame[self.rows.node].tolist()], dtype=bool)
+        for label, other in other_types(frame[self.rows.node][new].unique().tolist(), fitted).items():
+            remedy = retyped(label, other, f"table[{self.rows.node!r}]")
+            raise DataError(f"there is no node {label!r}{look_alike(label, fitted)}; {remedy}")
         found: Any = self.solution.predict(frame[~new], kind)
         if new.any():
             others = frame[new].copy()

@@ -18,12 +18,12 @@ import graphreg as gr
 from .. import checks
 from ..base.clock import AGAIN, cut_short
 from ..base.gate import allowing
-from ..base.messages import did_you_mean, few, near
+from ..base.messages import did_you_mean, either, few, near
 from ..catalogue import named
 from ..errors import DataError, GraphError, TermError
 from ..inputs import plain_label
 from .fit import Fit
-from .reading import LEVELS, Asked, UsedRows, checked_rows, coded, graph_of, read, signed, stray, unreached
+from .reading import LEVELS, Asked, UsedRows, as_text, checked_rows, coded, graph_of, read, signed, stray, unreached
 
 STRENGTHS = 20  # of the grid, down over three decades
 ALONE = 1e-6  # times the strength at which all nodes agree: each node is alone, but for those without rows
@@ -32,6 +32,7 @@ RIDGE = 1e-3  # on slopes of standardised features: rows of a node may be fewer 
 INFINITE = ("LogisticLoss", "MultinomialLoss", "PoissonLoss")  # whose best intercept may be
 COUNTS = 10  # a target of whole numbers that begins below is one of counts
 SPACES = 'ids="strip" takes such spaces off'
+TEXT = 'ids="text" compares them as text'
 ALIKE = "labels that differ in case or in zeros are to be written alike, in the table or in the graph"
 WORD = 4  # letters: of shorter words one letter makes another
 DOUBTED, MOST = 20, 2000  # labels that are looked at, and those that they are compared with
@@ -256,24 +257,31 @@ def _joined(rows: UsedRows, graph: gr.Graph, said: Sequence[str]) -> tuple[gr.Gr
     if len(lacking) == len(seen):
         first = next(iter(seen))
         kinds = f"{type(first).__name__} ({first!r}) and {type(graph.labels[0]).__name__} ({graph.labels[0]!r})"
-        alike = {str(label) for label in seen} & {str(label) for label in graph.labels}
-        remedy = 'ids="text" compares them as text' if alike else near(str(first), list(map(str, graph.labels)))
+        remedy = near(str(first), list(map(str, graph.labels)))
         raise GraphError(f"no node of the table is in the graph: their labels are {kinds}; {remedy}")
     if not graph.n_edges:
         raise GraphError("the graph has no edges, so that nothing ties its nodes to each other; add edges")
-    remarks, empty = [*said], [label for label in graph.labels if label not in seen]
-    known = [label for label in graph.labels if label in seen]
+    remarks, known = [*said], [label for label in graph.labels if label in seen]
     if lacking:
         s = "s" * (len(lacking) > 1)
         which = few([repr(label) for label in lacking])
         remarks.append(f"{len(lacking):,} node{s} of the table not in the graph, fitted alone: {which}")
         remarks += [f"no node {label!r} in the graph{hint}" for label, hint in doubts(lacking, (), known)]
-        graph = gr.Graph((*graph.labels, *lacking), graph.tail, graph.head, graph.weight)
-    if empty:
-        none = f"{len(empty):,} of {len(graph.labels):,} nodes have no rows, and follow their neighbours"
-        remarks.append(f"{none}: {few([repr(label) for label in empty])}")
-        remarks += [f"no rows at {label!r}{hint}" for label, hint in doubts(empty, lacking, seen)]
-    return graph, remarks
+    remarks += untied(seen, graph, lacking)
+    return gr.Graph((*graph.labels, *lacking), graph.tail, graph.head, graph.weight) if lacking else graph, remarks
+
+
+def untied(seen: Collection[Hashable], graph: gr.Graph, lacking: Collection[Hashable] = ()) -> list[str]:
+    """What is to be said of the nodes of a graph that have no rows, or no edges; ``seen`` are those with rows, and
+    ``lacking`` those that the graph lacks."""
+    remarks, size = list[str](), len(graph.labels) + len(lacking)
+    joined = {*graph.tail.tolist(), *graph.head.tolist()}
+    alone = [label for k, label in enumerate(graph.labels) if k not in joined and label in seen]
+    empty = [label for label in graph.labels if label not in seen]
+    for labels, what in ((alone, "edges, and are fitted alone"), (empty, "rows, and follow their neighbours")):
+        if labels:
+            remarks.append(f"{len(labels):,} of {size:,} nodes have no {what}: {few(map(repr, labels))}")
+    return remarks + [f"no rows at {label!r}{hint}" for label, hint in doubts(empty, [*lacking, *alone], seen)]
 
 
 def _finite(rows: UsedRows, family: Family, graph: gr.Graph, remarks: Sequence[str]) -> tuple[UsedRows, Family]:
@@ -297,31 +305,37 @@ def _finite(rows: UsedRows, family: Family, graph: gr.Graph, remarks: Sequence[s
     return rows, family
 
 
-def refuse_look_alikes(rows: Iterable[Hashable], nodes: Collection[Hashable], spaces: str = SPACES) -> None:
-    """`GraphError` where only spaces at the ends, upper and lower case, or zeros in front, which spreadsheets take off,
-    keep labels of rows and of a graph from being one. Where the graph has all of them by itself they are meant, if it
-    is for case, or all have rows."""
-    groups, seen = defaultdict[str, list[str]](list), set(rows)
-    for label in dict.fromkeys((*nodes, *rows)):
-        if isinstance(label, str):
-            plain = re.sub(r"(?<![\d.,])0+(?=\d)", "", label.strip().casefold())  # no zero of decimals, as in 1.05
-            groups[plain].append(label)
-    found, remedies = list[str](), set[str]()
+def refuse_look_alikes(
+    rows: Iterable[Hashable],
+    nodes: Collection[Hashable],
+    spaces: str = SPACES,
+    types: Callable[[Any, Any], str] = lambda _one, _other: TEXT,
+) -> None:
+    """`GraphError` where only their types, spaces at the ends, upper and lower case, or zeros in front, which
+    spreadsheets take off, keep labels of rows and of a graph from being one. Where the graph has all of them by itself
+    they are meant, if it is for case, or all have rows. ``spaces`` and ``types`` are what to do about these."""
+    groups, seen, every = defaultdict[str, list[Any]](list), set(rows), list(dict.fromkeys((*nodes, *rows)))
+    alike = any(isinstance(label, str) for label in every)  # else no two can be written alike
+    text = dict(zip(every, as_text(every, False), strict=True)) if alike else {}
+    for label, written in text.items():
+        groups[re.sub(r"(?<![\d.,])0+(?=\d)", "", written.strip().casefold())].append(label)
+    found, remedies = list[str](), dict[str, str]()
     for group in (group for group in groups.values() if len(group) > 1):
-        bare = {label.strip() for label in group}
-        of_case = len(bare) == len(group) and len({label.casefold() for label in bare}) == 1
+        bare = {text[label].strip() for label in group}
+        of_case = len(bare) == len(group) and len({each.casefold() for each in bare}) == 1
         if group[-1] in nodes and (of_case or seen.issuperset(group)):
             continue
         known, new = [x for x in group if x in nodes], [x for x in group if x not in nodes]
         sides = ((new, "the table"), (known, "the graph"))
         found.append(" beside ".join(f"{' and '.join(map(repr, side))} of {name}" for side, name in sides if side))
-        remedies |= {spaces} if len(bare) < len(group) else set()
-        remedies |= {ALIKE} if len(bare) > 1 else set()
+        if len({isinstance(label, str) for label in group}) > 1:
+            one = next(label for label in [*new, *group] if label in seen)
+            other = next(label for label in group if isinstance(label, str) is not isinstance(one, str))
+            remedies[f"type ({type(one).__name__} and {type(other).__name__})"] = types(one, other)
+        remedies |= {"spaces at their ends": spaces} if len(bare) < len({text[label] for label in group}) else {}
+        remedies |= {"upper and lower case, or by zeros in front": ALIKE} if len(bare) > 1 else {}
     if found:
-        raise GraphError(
-            "labels differ by spaces at their ends, by upper and lower case, or by zeros in front, only: "
-            f"{few(found)}; {', and '.join(sorted(remedies))}"
-        )
+        raise GraphError(f"labels differ only by {either(remedies)}: {few(found)}; {', and '.join(remedies.values())}")
 
 
 def doubts(named: Iterable[Hashable], alone: Collection[Hashable], others: Iterable[Hashable]) -> list[tuple[Any, str]]:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array, check_consistent_length, validate_data
 
+from ..base.messages import retyped, users_line
 from ..catalogue import named
 from ..checks import is_whole, unmasked
 from ..errors import DataError, TermError
-from ..inputs import NodeData, as_narwhals, column_of, is_frame, listed
+from ..fitting import refuse_look_alikes, untied
+from ..inputs import Graph, NodeData, as_narwhals, column_of, is_frame, listed
 from ..problem import Problem
 from ..terms import Array, Model, NodePenalty, Parameter, TotalVariation
 from ..terms.losses import AbstractLoss
@@ -84,6 +88,25 @@ def rows_of(estimator: Any, X: Any, node: Any, reset: bool) -> Rows:
         _name_text(rest, error)
         raise
     return Rows(dense(rest), labels, place)
+
+
+def column_at(estimator: Any) -> str:
+    """Where the labels of the nodes are, as code."""
+    return f"X[{estimator.node!r}]" if isinstance(estimator.node, str) else "pd.Series(node)"
+
+
+def matched(estimator: Any, labels: list[Hashable], counting: Array) -> Graph | None:
+    """The graph of an estimator, refused where its labels and those of the rows that count are alike but for type,
+    spaces or case; with a warning of nodes without rows or edges."""
+    if estimator.graph is None:
+        return None
+    graph, seen, column = Graph.of(estimator.graph), dict.fromkeys(labels[r] for r in counting), column_at(estimator)
+    refuse_look_alikes(
+        seen, graph.labels, f"{column}.str.strip() takes such spaces off", partial(retyped, column=column)
+    )
+    if said := untied(seen, graph):
+        warnings.warn(f"{type(estimator).__name__}: {'; '.join(said)}", UserWarning, stacklevel=users_line())
+    return graph
 
 
 def _name_text(X: Any, error: ValueError) -> None:
@@ -185,7 +208,7 @@ def problem_of(loss: AbstractLoss, graph: Any, penalty: Any, strength: float, ri
     """Loss + strength * TotalVariation(graph, penalty) + ridge * NodePenalty(SquaredL2()); the strength is a Parameter
     of that name."""
     model = Model.of(loss)
-    if graph is not None and strength > 0:
+    if graph is not None:
         penalty = named("penalty", penalty)
         edges = TotalVariation(graph, penalty() if isinstance(penalty, type) else penalty)
         model += Parameter(strength, "strength") * edges if edges.takes_strength() else edges

@@ -330,11 +330,15 @@ def test_names_of_the_answer_are_found(fitted, name):
 def test_labels_of_other_types_are_matched_on_demand():
     frame = incomes().assign(node=np.repeat(range(8), 12))
     edges = [(str(k), str(k + 1)) for k in range(7)]
-    with pytest.raises(GraphError, match=r"int \(0\) and str \('0'\); ids=\"text\" compares"):
+    with pytest.raises(GraphError, match=r"type \(int and str\): 0 of the table beside '0' .*; ids=\"text\" compares"):
         gr.fit(frame, edges, target="y", node="node")
     found = gr.fit(frame, edges, target="y", node="node", ids="text", strengths=[1e4], folds=2)
     assert found.graph.labels == tuple("01234567")
     assert len(found.predict(frame)) == 96
+    rows = frame.assign(node=frame["node"].astype(str))
+    texts = gr.fit(rows, edges, target="y", node="node", strengths=[1e4], folds=2)
+    with pytest.raises(DataError, match=r"there is '0' of type str, .*; write table\['node'\].astype\(str\)"):
+        texts.predict(frame, unseen="pooled")
 
 
 def test_two_numbers_are_two_classes_unless_a_loss_says_otherwise():

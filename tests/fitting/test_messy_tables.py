@@ -181,7 +181,7 @@ def test_labels_that_differ_by_spaces_only_are_refused_and_taken_on_demand(tmp_p
 
 def test_zeros_in_front_that_a_spreadsheet_took_off_are_named():
     rows = pd.DataFrame({"fips": np.repeat(["1001", "1003", "10001"], 6), "y": np.arange(18.0) % 5})
-    with pytest.raises(GraphError, match=r"zeros in front, only: '1001' of the table beside '01001' of the graph"):
+    with pytest.raises(GraphError, match=r"zeros in front: '1001' of the table beside '01001' of the graph"):
         gr.fit(rows, chain("01001", "1003", "10001"), target="y", node="fips")
     refuse_look_alikes(["1.05", "1.5", "km10"], {"1.05": 0, "km1": 1})  # decimals, and other numbers, are meant
     with pytest.raises(GraphError, match="'km4' and 'km04' of the graph"):
