@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -95,7 +95,7 @@ def column_at(estimator: Any) -> str:
     return f"X[{estimator.node!r}]" if isinstance(estimator.node, str) else "pd.Series(node)"
 
 
-def matched(estimator: Any, labels: list[Hashable], counting: Array) -> Graph | None:
+def matched(estimator: Any, labels: Sequence[Hashable], counting: Array) -> Graph | None:
     """The graph of an estimator, refused where its labels and those of the rows that count are alike but for type,
     spaces or case; with a warning of nodes without rows or edges."""
     if estimator.graph is None:

@@ -48,10 +48,12 @@ from .records import TO_SERVER as TO_SERVER
 from .records import Array as Array
 from .records import Bends as Bends
 from .records import Coordinate as Coordinate
+from .records import Descent as Descent
 from .records import Notation as Notation
 from .records import RecessionCone as RecessionCone
 from .records import Space as Space
 from .records import Statement as Statement
+from .records import stated as stated
 from .records import alike as alike
 from .records import defined as defined
 from .records import feature_of as feature_of
