@@ -305,7 +305,7 @@ class Fit(Shown):
                 "# frame: the rows without gaps, fit.rows.frame; graph: with every node of the rows, fit.graph",
                 *(["# one model for all nodes predicts best: a star joins them", STAR] if self.takes_all else []),
                 f"data = gr.NodeData.from_frame(frame, {', '.join(read)})",
-                'strength = gr.Parameter(1.0, name="strength")',
+                f'strength = gr.Parameter({float(found.chosen["strength"])!r}, name="strength")  # that of the fit',
                 f"problem = gr.Problem({loss} + strength * gr.TotalVariation(graph, gr.{penalty!r}){ridge})",
                 f"strengths = {_grid(strengths)}",
                 f"found = gr.cross_validate(problem, strengths, {self.how[0]}, "

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -20,7 +21,7 @@ from ..base.clock import AGAIN, cut_short
 from ..base.gate import allowing
 from ..base.messages import did_you_mean, either, few, near
 from ..catalogue import named
-from ..errors import DataError, GraphError, TermError
+from ..errors import DataError, GraphError, ModelError, TermError
 from ..inputs import plain_label
 from .fit import Fit
 from .reading import LEVELS, Asked, UsedRows, as_text, checked_rows, coded, graph_of, read, signed, stray, unreached
@@ -154,11 +155,14 @@ def fit(  # noqa: PLR0913
     """
     asked = Asked(node, target, features, weights, folds, missing, ids, repeated, edge_weight)
     rows, whole, remarks = table if isinstance(table, Ready) else readied(table, graph, asked)
-    rows, family = _finite(*_family(rows, loss), whole, remarks)
-    problem, kept = _problem(rows, family, whole, gr.L2() if penalty is None else penalty), rows.folds(folds)
+    with _blaming(rows, loss):
+        rows, family = _finite(*_family(rows, loss), whole, remarks)
+        problem = _problem(rows, family, whole, gr.L2() if penalty is None else penalty)
+    kept = rows.folds(folds)
     chosen = {"scoring": SCORES.get(family.name, "loss"), "by": by, "rule": rule, "seed": seed}
     how: dict[str, Any] = chosen | {"gap": gap, "memory": memory, "jobs": jobs, "progress": progress}
-    with allowing(memory, seconds), cut_short("fit", lambda: False):
+    blaming = _blaming(rows, loss if family.name in INFINITE else None)
+    with blaming, allowing(memory, seconds), cut_short("fit", lambda: False):
         found = _finished(problem, _strengths(problem) if strengths is None else list(strengths), kept, how)
         pooled = _pooled(rows, family, whole, kept, how)
     found.assign()
@@ -363,6 +367,22 @@ def _slipped(label: object, other: object) -> bool:
     return not apart[0][0].isdigit() and not one.isdisjoint(two)
 
 
+@contextmanager
+def _blaming(rows: UsedRows, asked: Any) -> Iterator[None]:
+    """Errors of data say which loss such a target usually has, where another one was asked for."""
+    try:
+        yield
+    except ModelError as error:
+        usual = None
+        if asked is not None and type(error) in (DataError, ModelError):
+            with suppress(DataError):  # of a target that no loss suits
+                usual = _of_target(coded(rows))
+        if usual is None or usual.name == getattr(asked, "__name__", asked):
+            raise
+        said = f"leave loss= out: {usual.name} is the loss of such a target, {usual.why}"
+        raise type(error)(f"{error}; {said}") from None
+
+
 def _family(rows: UsedRows, asked: Any) -> tuple[UsedRows, Family]:
     """The loss that was asked for, or that of the target, two texts coded as 0 and 1."""
     asked = named("loss", asked)
@@ -371,13 +391,14 @@ def _family(rows: UsedRows, asked: Any) -> tuple[UsedRows, Family]:
         return rows, _of_target(rows)
     if isinstance(asked, type):
         y: Any = rows.frame[rows.target]
-        most = {"LogisticLoss": 2, "MultinomialLoss": max(len(y) / 3, LEVELS)}.get(asked.__name__, np.inf)
+        two = issubclass(asked, gr.AbstractTwoClasses)
+        most = 2 if two else max(len(y) / 3, LEVELS) if asked.__name__ == "MultinomialLoss" else np.inf
         if (count := y.nunique()) > most:
             raise DataError(
                 f"the target {rows.target!r} has {count:,} values in {len(y):,} rows, too many to be classes of "
-                f"{asked.__name__}; leave loss= out for the loss of such a target, or name a column of classes"
+                f"{asked.__name__}; name a column of {'two ' * two}classes"
             )
-        return rows, _of(asked.__name__, "as asked for")
+        return coded(rows) if two else rows, _of(asked.__name__, "as asked for")
     return rows, Family(asked, "a loss of yours", "as asked for")
 
 

@@ -112,14 +112,15 @@ def matched(estimator: Any, labels: Sequence[Hashable], counting: Array) -> Grap
 def _name_text(X: Any, error: ValueError) -> None:
     """Add to an error the columns of a frame that hold text, and what is to be done about them."""
     frame = as_narwhals(X, "DataFrame")
-    if text := [] if frame is None else [name for name in frame.columns if not _is_numbers(frame[name].to_list())]:
+    if text := [] if frame is None else [name for name in frame.columns if not is_numbers(frame[name].to_list())]:
         error.add_note(
             f"columns that are no numbers: {', '.join(map(repr, text))}; code them first, as OneHotEncoder of "
             "scikit-learn does in a ColumnTransformer, or use graphreg.fit, which takes text as it is"
         )
 
 
-def _is_numbers(column: list[Any]) -> bool:
+def is_numbers(column: Any) -> bool:
+    """True where all cells of a column are numbers."""
     try:
         return np.asarray(column, dtype=float).ndim == 1
     except (ValueError, TypeError):

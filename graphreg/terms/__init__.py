@@ -53,13 +53,13 @@ from .records import Notation as Notation
 from .records import RecessionCone as RecessionCone
 from .records import Space as Space
 from .records import Statement as Statement
-from .records import stated as stated
 from .records import alike as alike
 from .records import defined as defined
 from .records import feature_of as feature_of
 from .records import name_of as name_of
 from .records import notation_of as notation_of
 from .records import shared as shared
+from .records import stated as stated
 from .roots import bisected as bisected
 from .roots import increasing_root as increasing_root
 from .roots import slopes_far_out as slopes_far_out
