@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -17,7 +17,7 @@ import numpy as np
 import graphreg as gr
 
 from .. import checks
-from ..base.clock import AGAIN, cut_short
+from ..base.clock import AGAIN, cut_short, stages
 from ..base.gate import allowing
 from ..base.messages import did_you_mean, either, few, near
 from ..catalogue import named
@@ -154,7 +154,9 @@ def fit(  # noqa: PLR0913
     'certified'
     """
     asked = Asked(node, target, features, weights, folds, missing, ids, repeated, edge_weight)
-    rows, whole, remarks = table if isinstance(table, Ready) else readied(table, graph, asked)
+    with stages("fit", progress) as at:
+        at("reading")
+        rows, whole, remarks = table if isinstance(table, Ready) else readied(table, graph, asked)
     with _blaming(rows, loss):
         rows, family = _finite(*_family(rows, loss), whole, remarks)
         problem = _problem(rows, family, whole, gr.L2() if penalty is None else penalty)
@@ -163,9 +165,12 @@ def fit(  # noqa: PLR0913
     how: dict[str, Any] = chosen | {"gap": gap, "memory": memory, "jobs": jobs, "progress": progress}
     blaming = _blaming(rows, loss if family.name in INFINITE else None)
     with blaming, allowing(memory, seconds), cut_short("fit", lambda: False):
-        found = _finished(problem, _strengths(problem) if strengths is None else list(strengths), kept, how)
+        with stages("fit", progress) as at:
+            at("the strength at which all nodes agree")
+            grid = _strengths(problem) if strengths is None else list(strengths)
+        found = _finished(problem, grid, kept, how)
         pooled = _pooled(rows, family, whole, kept, how)
-    found.assign()
+        found.assign()
     others = (*rows.remarks, *remarks), whole, pooled, _written(folds, chosen), strengths is None
     return Fit(problem, found, rows, family.name, family.why, *others)
 
@@ -368,7 +373,7 @@ def _slipped(label: object, other: object) -> bool:
 
 
 @contextmanager
-def _blaming(rows: UsedRows, asked: Any) -> Iterator[None]:
+def _blaming(rows: UsedRows, asked: Any) -> Generator[None]:
     """Errors of data say which loss such a target usually has, where another one was asked for."""
     try:
         yield

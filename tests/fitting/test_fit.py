@@ -433,7 +433,8 @@ def test_a_wrong_loss_is_blamed_and_the_right_one_named(loss, kind, said):
 def test_two_values_are_two_classes_of_a_loss_that_is_asked_for(loss):
     frame = incomes().assign(y=TARGETS["one or two"])
     found = gr.fit(frame, PATH, target="y", node="node", loss=loss, strengths=[1.0], folds=2, progress=False)
-    assert found.loss == loss and set(found.predict(frame, "class")) <= {1, 2}
+    assert found.loss == loss
+    assert set(found.predict(frame, "class")) <= {1, 2}
 
 
 def test_errors_that_are_not_of_the_target_blame_no_loss():
@@ -457,4 +458,5 @@ def test_a_saved_answer_is_of_the_problem_that_the_printed_lines_build(y, tmp_pa
     assert again.status == "certified"
     np.testing.assert_allclose(again.predict(frame), found.predict(frame))
     kept = pickle.loads(pickle.dumps(found))
-    assert kept.predict(frame).equals(found.predict(frame)) and str(kept) == str(found)
+    assert kept.predict(frame).equals(found.predict(frame))
+    assert str(kept) == str(found)

@@ -277,7 +277,7 @@ def test_a_graph_of_many_edges_is_printed_in_brief():
 
 def test_a_target_of_another_kind_names_the_estimator_that_takes_it():
     X, y = np.arange(8.0)[:, None], np.arange(8.0) / 3
-    with pytest.raises(DataError, match="Unknown label type: continuous.* GraphRegressor takes numbers"):
+    with pytest.raises(DataError, match=r"Unknown label type: continuous.* GraphRegressor takes numbers"):
         GraphClassifier().fit(X, y)
     with pytest.raises(ValueError, match="could not convert string") as error:
         GraphRegressor().fit(X, np.array(["a", "b"] * 4))
