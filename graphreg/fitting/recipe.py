@@ -154,23 +154,23 @@ def fit(  # noqa: PLR0913
     'certified'
     """
     asked = Asked(node, target, features, weights, folds, missing, ids, repeated, edge_weight)
-    with stages("fit", progress) as at:
-        at("reading")
-        rows, whole, remarks = table if isinstance(table, Ready) else readied(table, graph, asked)
-    with _blaming(rows, loss):
-        rows, family = _finite(*_family(rows, loss), whole, remarks)
-        problem = _problem(rows, family, whole, gr.L2() if penalty is None else penalty)
-    kept = rows.folds(folds)
-    chosen = {"scoring": SCORES.get(family.name, "loss"), "by": by, "rule": rule, "seed": seed}
-    how: dict[str, Any] = chosen | {"gap": gap, "memory": memory, "jobs": jobs, "progress": progress}
-    blaming = _blaming(rows, loss if family.name in INFINITE else None)
-    with blaming, allowing(memory, seconds), cut_short("fit", lambda: False):
+    grid = None if strengths is None else list(checks.sequence(strengths, "strengths", "numbers, as in [0.1, 1.0]"))
+    with allowing(memory, seconds), cut_short("fit", lambda: False):
         with stages("fit", progress) as at:
+            at("reading")
+            rows, whole, remarks = table if isinstance(table, Ready) else readied(table, graph, asked)
+            with _blaming(rows, loss):
+                rows, family = _finite(*_family(rows, loss), whole, remarks)
+                problem = _problem(rows, family, whole, gr.L2() if penalty is None else penalty)
+            kept = rows.folds(folds)
             at("the strength at which all nodes agree")
-            grid = _strengths(problem) if strengths is None else list(strengths)
-        found = _finished(problem, grid, kept, how)
-        pooled = _pooled(rows, family, whole, kept, how)
-        found.assign()
+            grid = _strengths(problem) if grid is None else grid
+        chosen = {"scoring": SCORES.get(family.name, "loss"), "by": by, "rule": rule, "seed": seed}
+        how: dict[str, Any] = chosen | {"gap": gap, "memory": memory, "jobs": jobs, "progress": progress}
+        with _blaming(rows, loss if family.name in INFINITE else None):
+            found = _finished(problem, grid, kept, how)
+            pooled = _pooled(rows, family, whole, kept, how)
+            found.assign()
     others = (*rows.remarks, *remarks), whole, pooled, _written(folds, chosen), strengths is None
     return Fit(problem, found, rows, family.name, family.why, *others)
 
