@@ -20,7 +20,7 @@ from ..base.display import Html, Shown, facts, inside, title
 from ..base.escaping import visible
 from ..base.messages import look_alike, other_types, retyped
 from ..certificate import Clusters, relative_in_words
-from ..errors import DataError, GraphregError
+from ..errors import DataError, GraphregError, ModelError
 from .reading import UsedRows, checked_rows, unreached
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ class Fit(Shown):
         Parameters
         ----------
         figure : matplotlib Figure, optional
-            Where to draw; a new one by default.
+            Where to draw; a new one by default. ``fit.plot().savefig("fit.png")`` writes a file.
 
         Returns
         -------
@@ -260,6 +260,8 @@ class Fit(Shown):
         """
         from ..plots.canvas import pyplot
 
+        if not (figure is None or hasattr(figure, "subplots")):
+            raise ModelError(f"figure must be a Figure of matplotlib, got {figure!r}; fit.plot().savefig writes a file")
         drawn: Any = pyplot().figure(figsize=(12.0, 4.8), layout="constrained") if figure is None else figure
         left, right = drawn.subplots(1, 2)
         found = self.validation

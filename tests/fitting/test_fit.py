@@ -460,3 +460,17 @@ def test_a_saved_answer_is_of_the_problem_that_the_printed_lines_build(y, tmp_pa
     kept = pickle.loads(pickle.dumps(found))
     assert kept.predict(frame).equals(found.predict(frame))
     assert str(kept) == str(found)
+
+
+def test_pictures_take_a_fit_and_say_how_a_file_is_written(fitted):
+    places = {node: (k, 0) for k, node in enumerate(NODES)}
+    for drawn, same in (
+        (gr.plots.plot_map(fitted, places), gr.plots.plot_map(fitted.solution, places)),
+        (gr.plots.plot_graph(fitted), gr.plots.plot_graph(fitted.solution)),
+        (gr.plots.plot_flows(fitted), gr.plots.plot_flows(fitted.solution)),
+    ):
+        assert drawn.get_title() == same.get_title() != ""
+    with pytest.raises(ModelError, match=r"got 'fit.png'; fit.plot\(\).savefig writes a file"):
+        fitted.plot("fit.png")
+    with pytest.raises(AttributeError, match=r"did you mean 'gr\.plots\.plot_map'"):
+        gr.plot_map  # noqa: B018
