@@ -253,6 +253,11 @@ class Fit(Shown):
         -------
         matplotlib Figure
 
+        Raises
+        ------
+        ModelError
+            Where ``figure`` is none, the name of a file, say.
+
         Examples
         --------
         >>> len(fitted.plot().axes)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-import re
-from collections import defaultdict
-from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,12 +16,13 @@ import graphreg as gr
 from .. import checks
 from ..base.clock import AGAIN, cut_short, stages
 from ..base.gate import allowing
-from ..base.messages import did_you_mean, either, few, near
+from ..base.messages import few, near
 from ..catalogue import named
 from ..errors import DataError, GraphError, ModelError, TermError
 from ..inputs import plain_label
 from .fit import Fit
-from .reading import LEVELS, Asked, UsedRows, as_text, checked_rows, coded, graph_of, read, signed, stray, unreached
+from .matching import doubts, refuse_look_alikes, untied
+from .reading import LEVELS, Asked, UsedRows, checked_rows, coded, graph_of, read, signed, stray, unreached
 
 STRENGTHS = 20  # of the grid, down over three decades
 ALONE = 1e-6  # times the strength at which all nodes agree: each node is alone, but for those without rows
@@ -32,11 +30,6 @@ BEYOND = 1.5  # times that strength: so far beyond that nodes agree to the last 
 RIDGE = 1e-3  # on slopes of standardised features: rows of a node may be fewer than columns
 INFINITE = ("LogisticLoss", "MultinomialLoss", "PoissonLoss")  # whose best intercept may be
 COUNTS = 10  # a target of whole numbers that begins below is one of counts
-SPACES = 'ids="strip" takes such spaces off'
-TEXT = 'ids="text" compares them as text'
-ALIKE = "labels that differ in case or in zeros are to be written alike, in the table or in the graph"
-WORD = 4  # letters: of shorter words one letter makes another
-DOUBTED, MOST = 20, 2000  # labels that are looked at, and those that they are compared with
 USUAL = {"by": "sample", "rule": "min", "seed": 0}  # of a cross-validation
 SCORES = {"SquaredLoss": "mse", "LogisticLoss": "log_loss", "MultinomialLoss": "log_loss", "PoissonLoss": "deviance"}
 
@@ -153,15 +146,13 @@ def fit(  # noqa: PLR0913
     >>> found.solution.status
     'certified'
     """
-    asked = Asked(node, target, features, weights, folds, missing, ids, repeated, edge_weight)
     grid = None if strengths is None else list(checks.sequence(strengths, "strengths", "numbers, as in [0.1, 1.0]"))
     with allowing(memory, seconds), cut_short("fit", lambda: False):
         with stages("fit", progress) as at:
             at("reading")
+            asked = Asked(node, target, features, weights, folds, missing, ids, repeated, edge_weight)
             rows, whole, remarks = table if isinstance(table, Ready) else readied(table, graph, asked)
-            with _blaming(rows, loss):
-                rows, family = _finite(*_family(rows, loss), whole, remarks)
-                problem = _problem(rows, family, whole, gr.L2() if penalty is None else penalty)
+            rows, family, problem = _modelled(rows, loss, whole, remarks, penalty)
             kept = rows.folds(folds)
             at("the strength at which all nodes agree")
             grid = _strengths(problem) if grid is None else grid
@@ -173,6 +164,13 @@ def fit(  # noqa: PLR0913
             found.assign()
     others = (*rows.remarks, *remarks), whole, pooled, _written(folds, chosen), strengths is None
     return Fit(problem, found, rows, family.name, family.why, *others)
+
+
+def _modelled(rows: UsedRows, loss: Any, graph: gr.Graph, remarks: list[str], penalty: Any) -> Any:
+    """The rows, their loss and the problem."""
+    with _blaming(rows, loss):
+        rows, family = _finite(*_family(rows, loss), graph, remarks)
+        return rows, family, _problem(rows, family, graph, gr.L2() if penalty is None else penalty)
 
 
 class Ready(NamedTuple):
@@ -280,19 +278,6 @@ def _joined(rows: UsedRows, graph: gr.Graph, said: Sequence[str]) -> tuple[gr.Gr
     return gr.Graph((*graph.labels, *lacking), graph.tail, graph.head, graph.weight) if lacking else graph, remarks
 
 
-def untied(seen: Collection[Hashable], graph: gr.Graph, lacking: Collection[Hashable] = ()) -> list[str]:
-    """What is to be said of the nodes of a graph that have no rows, or no edges; ``seen`` are those with rows, and
-    ``lacking`` those that the graph lacks."""
-    remarks, size = list[str](), len(graph.labels) + len(lacking)
-    joined = {*graph.tail.tolist(), *graph.head.tolist()}
-    alone = [label for k, label in enumerate(graph.labels) if k not in joined and label in seen]
-    empty = [label for label in graph.labels if label not in seen]
-    for labels, what in ((alone, "edges, and are fitted alone"), (empty, "rows, and follow their neighbours")):
-        if labels:
-            remarks.append(f"{len(labels):,} of {size:,} nodes have no {what}: {few(map(repr, labels))}")
-    return remarks + [f"no rows at {label!r}{hint}" for label, hint in doubts(empty, [*lacking, *alone], seen)]
-
-
 def _finite(rows: UsedRows, family: Family, graph: gr.Graph, remarks: Sequence[str]) -> tuple[UsedRows, Family]:
     """The rows and their loss; `DataError` where nodes that no edge joins to others have one class, or no counts: the
     best intercept is infinite there, at every strength."""
@@ -312,64 +297,6 @@ def _finite(rows: UsedRows, family: Family, graph: gr.Graph, remarks: Sequence[s
                 f"infinite there; correct the label, give an edge, or leave these rows out{hints}"
             )
     return rows, family
-
-
-def refuse_look_alikes(
-    rows: Iterable[Hashable],
-    nodes: Collection[Hashable],
-    spaces: str = SPACES,
-    types: Callable[[Any, Any], str] = lambda _one, _other: TEXT,
-) -> None:
-    """`GraphError` where only their types, spaces at the ends, upper and lower case, or zeros in front, which
-    spreadsheets take off, keep labels of rows and of a graph from being one. Where the graph has all of them by itself
-    they are meant, if it is for case, or all have rows. ``spaces`` and ``types`` are what to do about these."""
-    groups, seen, every = defaultdict[str, list[Any]](list), set(rows), list(dict.fromkeys((*nodes, *rows)))
-    alike = any(isinstance(label, str) for label in every)  # else no two can be written alike
-    text = dict(zip(every, as_text(every, False), strict=True)) if alike else {}
-    for label, written in text.items():
-        groups[re.sub(r"(?<![\d.,])0+(?=\d)", "", written.strip().casefold())].append(label)
-    found, remedies = list[str](), dict[str, str]()
-    for group in (group for group in groups.values() if len(group) > 1):
-        bare = {text[label].strip() for label in group}
-        of_case = len(bare) == len(group) and len({each.casefold() for each in bare}) == 1
-        if group[-1] in nodes and (of_case or seen.issuperset(group)):
-            continue
-        known, new = [x for x in group if x in nodes], [x for x in group if x not in nodes]
-        sides = ((new, "the table"), (known, "the graph"))
-        found.append(" beside ".join(f"{' and '.join(map(repr, side))} of {name}" for side, name in sides if side))
-        if len({isinstance(label, str) for label in group}) > 1:
-            one = next(label for label in [*new, *group] if label in seen)
-            other = next(label for label in group if isinstance(label, str) is not isinstance(one, str))
-            remedies[f"type ({type(one).__name__} and {type(other).__name__})"] = types(one, other)
-        remedies |= {"spaces at their ends": spaces} if len(bare) < len({text[label] for label in group}) else {}
-        remedies |= {"upper and lower case, or by zeros in front": ALIKE} if len(bare) > 1 else {}
-    if found:
-        raise GraphError(f"labels differ only by {either(remedies)}: {few(found)}; {', and '.join(remedies.values())}")
-
-
-def doubts(named: Iterable[Hashable], alone: Collection[Hashable], others: Iterable[Hashable]) -> list[tuple[Any, str]]:
-    """Those of some labels that are probably misspelt, each with a hint: of one of those that are alone, or by one slip
-    in a word of another one; numbers in labels are meant."""
-    found, known = list[tuple[Any, str]](), list(islice(others, MOST))
-    for label in islice(dict.fromkeys(named), DOUBTED):
-        near = next((other for other in known if _slipped(label, other)), None)
-        if hint := did_you_mean(label, alone, numbers=False) or (f"; did you mean {near!r}?" if near else ""):
-            found.append((label, hint))
-    return found
-
-
-def _slipped(label: object, other: object) -> bool:
-    """True where two texts differ by a letter, or by its place, in one word of at least `WORD` letters."""
-    if not (isinstance(label, str) and isinstance(other, str)) or abs(len(label) - len(other)) > 1:
-        return False
-    words = [re.findall(r"[^\W\d_]+|\d+", each.casefold()) for each in (label, other)]
-    if words[0] == words[1]:  # but for signs between them
-        return True
-    apart = [pair for pair in zip(*words, strict=False) if pair[0] != pair[1]]
-    if len(words[0]) != len(words[1]) or len(apart) != 1 or len(max(apart[0], key=len)) < WORD:
-        return False
-    one, two = ({word, *(word[:k] + word[k + 1 :] for k in range(len(word)))} for word in apart[0])
-    return not apart[0][0].isdigit() and not one.isdisjoint(two)
 
 
 @contextmanager

@@ -16,7 +16,6 @@ from ..base.messages import retyped, users_line
 from ..catalogue import named
 from ..checks import is_whole, unmasked
 from ..errors import DataError, TermError
-from ..fitting import refuse_look_alikes, untied
 from ..inputs import Graph, NodeData, as_narwhals, column_of, is_frame, listed
 from ..problem import Problem
 from ..terms import Array, Model, NodePenalty, Parameter, TotalVariation
@@ -98,6 +97,8 @@ def column_at(estimator: Any) -> str:
 def matched(estimator: Any, labels: Sequence[Hashable], counting: Array) -> Graph | None:
     """The graph of an estimator, refused where its labels and those of the rows that count are alike but for type,
     spaces or case; with a warning of nodes without rows or edges."""
+    from ..fitting.matching import refuse_look_alikes, untied  # the face of that room imports all of the library
+
     if estimator.graph is None:
         return None
     graph, seen, column = Graph.of(estimator.graph), dict.fromkeys(labels[r] for r in counting), column_at(estimator)
