@@ -146,16 +146,13 @@ def fit(  # noqa: PLR0913
     >>> found.solution.status
     'certified'
     """
-    grid = None if strengths is None else list(checks.sequence(strengths, "strengths", "numbers, as in [0.1, 1.0]"))
     with allowing(memory, seconds), cut_short("fit", lambda: False):
         with stages("fit", progress) as at:
             at("reading")
             asked = Asked(node, target, features, weights, folds, missing, ids, repeated, edge_weight)
-            rows, whole, remarks = table if isinstance(table, Ready) else readied(table, graph, asked)
-            rows, family, problem = _modelled(rows, loss, whole, remarks, penalty)
-            kept = rows.folds(folds)
+            rows, whole, remarks, family, problem, kept = _modelled(table, graph, asked, loss, penalty)
             at("the strength at which all nodes agree")
-            grid = _strengths(problem) if grid is None else grid
+            grid = _strengths(problem, strengths)
         chosen = {"scoring": SCORES.get(family.name, "loss"), "by": by, "rule": rule, "seed": seed}
         how: dict[str, Any] = chosen | {"gap": gap, "memory": memory, "jobs": jobs, "progress": progress}
         with _blaming(rows, loss if family.name in INFINITE else None):
@@ -166,11 +163,13 @@ def fit(  # noqa: PLR0913
     return Fit(problem, found, rows, family.name, family.why, *others)
 
 
-def _modelled(rows: UsedRows, loss: Any, graph: gr.Graph, remarks: list[str], penalty: Any) -> Any:
-    """The rows, their loss and the problem."""
+def _modelled(table: Any, graph: Any, asked: Asked, loss: Any, penalty: Any) -> Any:
+    """The rows, the graph with all their nodes, what is said of both, the loss, the problem and the folds."""
+    rows, whole, remarks = table if isinstance(table, Ready) else readied(table, graph, asked)
     with _blaming(rows, loss):
-        rows, family = _finite(*_family(rows, loss), graph, remarks)
-        return rows, family, _problem(rows, family, graph, gr.L2() if penalty is None else penalty)
+        rows, family = _finite(*_family(rows, loss), whole, remarks)
+        problem = _problem(rows, family, whole, gr.L2() if penalty is None else penalty)
+    return rows, whole, remarks, family, problem, rows.folds(asked.folds)
 
 
 class Ready(NamedTuple):
@@ -227,8 +226,10 @@ def _problem(rows: UsedRows, family: Family, graph: gr.Graph, penalty: Any) -> g
     return gr.Problem(model + RIDGE * gr.NodePenalty(gr.SquaredL2()) if rows.numbers or rows.categories else model)
 
 
-def _strengths(problem: gr.Problem) -> list[float]:
-    """Strengths down from where all nodes agree, and one that leaves every node alone."""
+def _strengths(problem: gr.Problem, given: Any = None) -> list[float]:
+    """Those that are given, or strengths down from where all nodes agree, and one that leaves every node alone."""
+    if given is not None:
+        return checks.sequence(given, "strengths", "numbers, as in [0.1, 1.0]")
     try:
         found = gr.strength_max(problem)
         if found.ended == "interrupted":

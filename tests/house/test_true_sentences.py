@@ -131,7 +131,6 @@ MEANT = {
     "terms.losses.quantile.QuantileLoss tau": lambda: gr.QuantileLoss(DATA).tau == 0.5,
     "terms.sums.NodePenalty weights": lambda: np.all(ground().weight == 1.0),
     "terms.sums.NodePenalty center": lambda: ground().center is None,
-    "testing.losses.check_loss tolerance": lambda: gr.SquaredLoss(DATA).accuracy() == 1e-8,
     "theory.gossip.mixing mixing": metropolis,
     "theory.gossip.mixing_matrix lazy": all_of(
         option(gr.GradientTracking, "lazy", True), option(gr.theory.mixing_matrix, "lazy", False)
