@@ -165,6 +165,7 @@ if not TYPE_CHECKING:  # else every name would be one that this knows, and a mis
             found = listed_class(name) or getattr(import_module(".catalogue", __name__), name, None)
         if found is None:
             gone = "; the papers re-computed are the folder papers/ of the repository" if name == "papers" else ""
+            gone = f"; did you mean 'gr.plots.{name}'?" if name.startswith("plot_") else gone
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}{gone}")
         globals()[name] = found
         return found

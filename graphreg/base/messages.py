@@ -96,13 +96,28 @@ def of_cvxpy(expression: object) -> str:
 
 def look_alike(label: Hashable, labels: Iterable[Hashable]) -> str:
     """A hint where a label was meant that only looks the same: 1 against '1'."""
-    for other in labels:
-        if str(other) == str(label) and type(other) is not type(label):
-            return (
-                f" (there is {other!r} of type {type(other).__name__}, not {label!r} of type {type(label).__name__}: "
-                "labels are compared as they are)"
-            )
+    for other in other_types([label], labels).values():
+        return (
+            f" (there is {other!r} of type {type(other).__name__}, not {label!r} of type {type(label).__name__}: "
+            "labels are compared as they are)"
+        )
     return ""
+
+
+def other_types(labels: Iterable[Hashable], known: Iterable[Hashable]) -> dict[Any, Any]:
+    """Those of some labels that are written as known ones of another type, each with that."""
+    named = {str(other): other for other in known}
+    return {x: named[str(x)] for x in labels if type(named.get(str(x), x)) is not type(x)}
+
+
+def retyped(label: object, other: object, column: str = 'table["node"]') -> str:
+    """What makes the labels in a column, such as ``label``, those like ``other``, which is of another type."""
+    kind = type(other).__name__
+    if kind not in ("str", "int"):
+        return f"give labels of one type, {kind}, to both"
+    whole = ".astype(int)" * (kind == "str" and isinstance(label, float))  # 101.0 is "101"
+    zeros = f".str.zfill({len(str(other))})" * (kind == "str" and str(other).startswith("0"))
+    return f"write {column}{whole}.astype({kind}){zeros}"
 
 
 def closest(name: object, known: Iterable[object]) -> str | None:

@@ -123,13 +123,13 @@ def _intervals(found: Any, file: Path, document: dict[str, Any]) -> list[Any]:
     try:
         regions = gr.inference.local_regions(found)
     except GraphregError as error:  # of no node: the answer is none the worse
-        exits.say(f"no intervals: {error}", err=True)
+        exits.say(f"no intervals: {typed(str(error))}", err=True)
         return []
     for why in regions.left_out.values():
-        exits.say(f"no intervals: {why}", err=True)
+        exits.say(f"no intervals: {typed(why)}", err=True)
     table, none = regions.table(), regions.reasons.items()
     rows = table.reset_index().to_dict("records")
-    rows += [{"node": node, "coefficient": name, "reason": why} for (node, name), why in none]
+    rows += [{"node": node, "coefficient": name, "reason": typed(why)} for (node, name), why in none]
     folder.write_all(file.parent, {file.name: escaping.table(pd.DataFrame(rows))})
     document["intervals"] = rows
     return [table]

@@ -77,6 +77,8 @@ def typed(said: str) -> str:
     said = re.sub(r" \(pd\.to_datetime.*?\) or days .*?\.dt\.days,", " or days, in the file,", said)
     said = re.sub(r", e\.g\. frame\[.*?\)\.astype\(float\)", " in the file", said)
     said = re.sub(r"\bgap=([\d.e-]+)", r"--gap \1", said).replace("clusters(prove=True)", "--prove")
+    said = said.replace("leave loss= out", "leave --loss out")
+    said = said.replace("covariance=", "gr.inference.local_regions in Python with covariance=")
     said = said.replace("smaller gap=", "smaller --gap").replace("edge_weight=", "--edge-weight")
     return said.replace("features=[...]", "--features A,B,...")
 

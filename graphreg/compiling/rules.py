@@ -7,7 +7,7 @@ from typing import Any
 
 from ..base.escaping import visible
 from ..base.lazy import cp
-from ..base.messages import PRODUCT
+from ..base.messages import PRODUCT, of_cvxpy
 from ..errors import TermError
 from ..form import Form
 
@@ -56,11 +56,10 @@ def not_convex(expression: Any) -> str:
     """The smallest part that breaks convexity, and what CVXPY's rules say of it."""
     guilty = _guilty(expression)
     if type(guilty).__name__ in ("MulExpression", "multiply"):  # those with a constant factor follow the rules
-        one, two = map(str, guilty.args)
-        return (
-            f"{guilty} is cp.square({one}), which the rules know by that name" if one == two else f"{guilty} {PRODUCT}"
-        )
-    return f"{guilty} is {'concave' if guilty.is_concave() else 'neither convex nor concave by its rules'}"
+        one, two = map(of_cvxpy, guilty.args)
+        known = f"is cp.square({one}), which the rules know by that name"
+        return f"{of_cvxpy(guilty)} {known if one == two else PRODUCT}"
+    return f"{of_cvxpy(guilty)} is {'concave' if guilty.is_concave() else 'neither convex nor concave by its rules'}"
 
 
 def _guilty(expression: Any) -> Any:

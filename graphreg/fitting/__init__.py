@@ -1,11 +1,11 @@
 """From a messy table and a graph to an answer: `fit`."""
 
 from .fit import Fit as Fit
+from .matching import doubts as doubts
+from .matching import refuse_look_alikes as refuse_look_alikes
 from .reading import UNFITTED as UNFITTED
 from .reading import Asked as Asked
 from .reading import UsedRows as UsedRows
 from .reading import checked_rows as checked_rows
-from .recipe import doubts as doubts
 from .recipe import fit as fit
 from .recipe import readied as readied
-from .recipe import refuse_look_alikes as refuse_look_alikes

@@ -18,8 +18,9 @@ from .. import checks
 from ..base import tables
 from ..base.display import Html, Shown, facts, inside, title
 from ..base.escaping import visible
+from ..base.messages import look_alike, other_types, retyped
 from ..certificate import Clusters, relative_in_words
-from ..errors import DataError, GraphregError
+from ..errors import DataError, GraphregError, ModelError
 from .reading import UsedRows, checked_rows, unreached
 
 if TYPE_CHECKING:
@@ -175,6 +176,9 @@ class Fit(Shown):
         frame: Any = checked_rows(self.rows, table, known, self.unreached)
         fitted = self.graph.index.keys() - self.unreached
         new = np.array([label not in fitted for label in frame[self.rows.node].tolist()], dtype=bool)
+        for label, other in other_types(frame[self.rows.node][new].unique().tolist(), fitted).items():
+            remedy = retyped(label, other, f"table[{self.rows.node!r}]")
+            raise DataError(f"there is no node {label!r}{look_alike(label, fitted)}; {remedy}")
         found: Any = self.solution.predict(frame[~new], kind)
         if new.any():
             others = frame[new].copy()
@@ -243,11 +247,16 @@ class Fit(Shown):
         Parameters
         ----------
         figure : matplotlib Figure, optional
-            Where to draw; a new one by default.
+            Where to draw; a new one by default. ``fit.plot().savefig("fit.png")`` writes a file.
 
         Returns
         -------
         matplotlib Figure
+
+        Raises
+        ------
+        ModelError
+            Where ``figure`` is none, the name of a file, say.
 
         Examples
         --------
@@ -256,6 +265,8 @@ class Fit(Shown):
         """
         from ..plots.canvas import pyplot
 
+        if not (figure is None or hasattr(figure, "subplots")):
+            raise ModelError(f"figure must be a Figure of matplotlib, got {figure!r}; fit.plot().savefig writes a file")
         drawn: Any = pyplot().figure(figsize=(12.0, 4.8), layout="constrained") if figure is None else figure
         left, right = drawn.subplots(1, 2)
         found = self.validation
@@ -301,7 +312,7 @@ class Fit(Shown):
                 "# frame: the rows without gaps, fit.rows.frame; graph: with every node of the rows, fit.graph",
                 *(["# one model for all nodes predicts best: a star joins them", STAR] if self.takes_all else []),
                 f"data = gr.NodeData.from_frame(frame, {', '.join(read)})",
-                'strength = gr.Parameter(1.0, name="strength")',
+                f'strength = gr.Parameter({float(found.chosen["strength"])!r}, name="strength")  # that of the fit',
                 f"problem = gr.Problem({loss} + strength * gr.TotalVariation(graph, gr.{penalty!r}){ridge})",
                 f"strengths = {_grid(strengths)}",
                 f"found = gr.cross_validate(problem, strengths, {self.how[0]}, "

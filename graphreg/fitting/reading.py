@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -162,6 +161,10 @@ def read(table: Any, named: Asked) -> UsedRows:
         complaints += _alike(frame[target])
     if copies := int(frame.duplicated().sum()) if numbers and not complaints else 0:
         remarks.append(f"{copies:,} of {len(frame):,} rows are copies of others, and were kept")
+    within: Any = frame.groupby(node)[[*numbers, *categories]].nunique(dropna=False).max()
+    if frame[node].nunique() < len(frame) and (same := within.index[within < 2].tolist()):
+        what = "the same in all rows of each node, so that neighbours alone tell them from the intercept"
+        remarks.append(f"{what}: {few(map(repr, same))}")
     used = UsedRows(
         frame, node, target, weights, tuple(numbers), tuple(categories), {}, ids, tuple(remarks), (), len(frame), label
     )
@@ -207,8 +210,8 @@ def checked_rows(
     wrong with them, each named by its line in a file, or by its label. ``known`` are the nodes, None where rows may be
     at any, and at ``lost`` ones nothing was fitted. ``lines`` are those of the rows of a frame that is of a file."""
     rows, complaints, unfitted = table.rows_like(given), list[str](), False
-    if isinstance(given, (str, Path)):
-        lines = partial(range, 2, len(rows) + 2)
+    if isinstance(given, (str, Path)) and (begin := opened(given, None, "exact")[2]) is not None:
+        lines = begin.tolist
     for c in (table.node, *table.numbers, *table.categories):
         if c not in rows.columns:
             complaints.append(f"there is no column {c!r}; {near(str(c), list(map(str, rows.columns)))}")
@@ -261,7 +264,7 @@ def coded(table: UsedRows) -> UsedRows:
     return replace(table, frame=frame, classes=(first, second), remarks=(*table.remarks, said))
 
 
-def _without_gaps(table: UsedRows, rule: str, first: int, complaints: list[str]) -> UsedRows:
+def _without_gaps(table: UsedRows, rule: str, first: Array | None, complaints: list[str]) -> UsedRows:
     """The table without missing cells, by a rule; what it refuses is added to the complaints."""
     frame, remarks, fill = table.frame, list(table.remarks), dict[Hashable, Any]()
     if rule == "mean":
@@ -289,9 +292,9 @@ def _gaps(frame: Any, fill: dict[Hashable, Any]) -> str:
     return ", ".join(f"{count:,} of {c!r}" for c, count in counts[counts > 0].items())
 
 
-def opened(table: Any, node: Hashable, ids: str) -> tuple[pd.DataFrame, str, int]:
-    """A frame of pandas, its name, and the line of its first row (0 where rows are counted, which have no lines). Nodes
-    of a file are text; those of a frame where that is asked for."""
+def opened(table: Any, node: Hashable, ids: str) -> tuple[pd.DataFrame, str, Array | None]:
+    """A frame of pandas, its name, and the line on which each row begins (None where it is no text). Nodes of a file
+    are text; those of a frame where that is asked for."""
     import pandas as pd
 
     if isinstance(table, (str, Path)):
@@ -307,14 +310,23 @@ def opened(table: Any, node: Hashable, ids: str) -> tuple[pd.DataFrame, str, int
                 frame = pd.read_csv(path, sep=separator, encoding="utf-8-sig", dtype=kinds, skip_blank_lines=False)
         except (ValueError, ImportError) as error:
             raise DataError(f"{path.name} cannot be read: {error}") from error
-        return _with_text(frame, node, "text" if ids == "exact" else ids), path.name, 2
+        first = None if path.suffix in (".parquet", ".pq") else _first_lines(frame)
+        return _with_text(frame, node, "text" if ids == "exact" else ids), path.name, first
     found = as_narwhals(table, "DataFrame")
     if found is None:
         raise DataError(
             f"a table is a frame of pandas, polars or pyarrow, or the path of a file, got {type(table).__name__}"
         )
     frame = table if is_frame(table) else found.to_pandas()
-    return _with_text(frame.reset_index(drop=True), node, ids), "the table", 0
+    return _with_text(frame.reset_index(drop=True), node, ids), "the table", None
+
+
+def _first_lines(frame: Any) -> Array:
+    """The line on which each row of a file of text begins, under its names; a quoted cell may have several lines."""
+    text = [column for _, column in frame.items() if column.dtype.kind not in "biuf"]
+    breaks = sum((c.astype(str).str.count("\n").fillna(0).to_numpy(int) for c in text), np.zeros(len(frame), dtype=int))
+    names = "".join(map(str, frame.columns)).count("\n")
+    return 2 + names + np.arange(len(frame)) + np.cumsum(breaks) - breaks
 
 
 def _with_text(frame: pd.DataFrame, node: Hashable, ids: str) -> pd.DataFrame:
@@ -324,7 +336,7 @@ def _with_text(frame: pd.DataFrame, node: Hashable, ids: str) -> pd.DataFrame:
     return frame.assign(**{str(node): as_text(frame[node], ids == "strip")})
 
 
-def _kind(frame: Any, name: Hashable, first: int) -> tuple[list[str], str]:
+def _kind(frame: Any, name: Hashable, first: Array | None) -> tuple[list[str], str]:
     """What is wrong with a feature, and what it is: "number", "category" or "constant". Text that is nearly all
     numbers becomes numbers, its other cells are complained of."""
     import pandas as pd
@@ -403,10 +415,10 @@ def signed(column: Any) -> str:
     )
 
 
-def _lines(rows: Iterable[int], first: int) -> str:
-    """Where rows are: lines of a file, whose first one has the names, or rows counted from 0."""
-    places = [int(row) + first for row in rows]
-    what = "line" if first else "row"
+def _lines(rows: Array, first: Array | None) -> str:
+    """Where rows are: on which lines of a file they begin, or rows counted from 0."""
+    places = (rows if first is None else first[rows]).tolist()
+    what = "row" if first is None else "line"
     return f"{what}{'s' * (len(places) > 1)} {few(places, 4)}"
 
 
@@ -436,10 +448,12 @@ def graph_of(given: Any, ids: str, repeated: str, weight: Hashable | None) -> tu
 def _of_file(path: Path, repeated: str, weight: Hashable | None) -> tuple[Graph, list[str]]:
     import pandas as pd
 
-    frame = opened(path, None, "exact")[0]
+    frame, _, place = opened(path, None, "exact")
     ends = list(frame.columns[:2])
     if weight is None and "weight" in frame.columns[2:]:
         weight = "weight"
+    if weight is not None and weight not in (others := frame.columns[2:].tolist()) and others:
+        raise DataError(f"{path.name} has no column {weight!r} for edge_weight=; {near(str(weight), others)}")
     if len(ends) < 2 or (weight is not None and weight not in frame.columns[2:]):
         said = ", ".join(map(repr, frame.columns[:8]))
         raise DataError(
@@ -452,11 +466,13 @@ def _of_file(path: Path, repeated: str, weight: Hashable | None) -> tuple[Graph,
     bad = frame[ends].isna().any(axis=1) | values.isna()
     if (lines := np.flatnonzero(bad.to_numpy())).size:
         remedy = "; a node without edges needs no line: leave it out" if frame[ends].isna().to_numpy().any() else ""
-        raise DataError(f"{path.name} has a missing end, or a weight that is no number, in {_lines(lines, 2)}{remedy}")
+        raise DataError(
+            f"{path.name} has a missing end, or a weight that is no number, in {_lines(lines, place)}{remedy}"
+        )
     pairs = list(zip(*(as_text(frame[end], True) for end in ends), strict=True))
     again = pd.Series([(min(pair), max(pair)) for pair in pairs]).duplicated().to_numpy()
     if repeated == "error" and again.any():
-        lines = _lines(np.flatnonzero(again), 2)
+        lines = _lines(np.flatnonzero(again), place)
         raise GraphError(f'{path.name} has edges that stand several times, again in {lines}; use repeated="sum"')
     unused = ", ".join(repr(name) for name in frame.columns[2:] if name != weight)
     remarks = [f"{path.name}: {unused} not used; edge_weight= takes a column for weights"] if unused else []

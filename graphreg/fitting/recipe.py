@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import re
-from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,13 +14,14 @@ import numpy as np
 import graphreg as gr
 
 from .. import checks
-from ..base.clock import AGAIN, cut_short
+from ..base.clock import AGAIN, cut_short, stages
 from ..base.gate import allowing
-from ..base.messages import did_you_mean, few, near
+from ..base.messages import few, near
 from ..catalogue import named
-from ..errors import DataError, GraphError, TermError
+from ..errors import DataError, GraphError, ModelError, TermError
 from ..inputs import plain_label
 from .fit import Fit
+from .matching import doubts, refuse_look_alikes, untied
 from .reading import LEVELS, Asked, UsedRows, checked_rows, coded, graph_of, read, signed, stray, unreached
 
 STRENGTHS = 20  # of the grid, down over three decades
@@ -31,10 +30,6 @@ BEYOND = 1.5  # times that strength: so far beyond that nodes agree to the last 
 RIDGE = 1e-3  # on slopes of standardised features: rows of a node may be fewer than columns
 INFINITE = ("LogisticLoss", "MultinomialLoss", "PoissonLoss")  # whose best intercept may be
 COUNTS = 10  # a target of whole numbers that begins below is one of counts
-SPACES = 'ids="strip" takes such spaces off'
-ALIKE = "labels that differ in case or in zeros are to be written alike, in the table or in the graph"
-WORD = 4  # letters: of shorter words one letter makes another
-DOUBTED, MOST = 20, 2000  # labels that are looked at, and those that they are compared with
 USUAL = {"by": "sample", "rule": "min", "seed": 0}  # of a cross-validation
 SCORES = {"SquaredLoss": "mse", "LogisticLoss": "log_loss", "MultinomialLoss": "log_loss", "PoissonLoss": "deviance"}
 
@@ -151,18 +146,30 @@ def fit(  # noqa: PLR0913
     >>> found.solution.status
     'certified'
     """
-    asked = Asked(node, target, features, weights, folds, missing, ids, repeated, edge_weight)
-    rows, whole, remarks = table if isinstance(table, Ready) else readied(table, graph, asked)
-    rows, family = _finite(*_family(rows, loss), whole, remarks)
-    problem, kept = _problem(rows, family, whole, gr.L2() if penalty is None else penalty), rows.folds(folds)
-    chosen = {"scoring": SCORES.get(family.name, "loss"), "by": by, "rule": rule, "seed": seed}
-    how: dict[str, Any] = chosen | {"gap": gap, "memory": memory, "jobs": jobs, "progress": progress}
     with allowing(memory, seconds), cut_short("fit", lambda: False):
-        found = _finished(problem, _strengths(problem) if strengths is None else list(strengths), kept, how)
-        pooled = _pooled(rows, family, whole, kept, how)
-    found.assign()
+        with stages("fit", progress) as at:
+            at("reading")
+            asked = Asked(node, target, features, weights, folds, missing, ids, repeated, edge_weight)
+            rows, whole, remarks, family, problem, kept = _modelled(table, graph, asked, loss, penalty)
+            at("the strength at which all nodes agree")
+            grid = _strengths(problem, strengths)
+        chosen = {"scoring": SCORES.get(family.name, "loss"), "by": by, "rule": rule, "seed": seed}
+        how: dict[str, Any] = chosen | {"gap": gap, "memory": memory, "jobs": jobs, "progress": progress}
+        with _blaming(rows, loss if family.name in INFINITE else None):
+            found = _finished(problem, grid, kept, how)
+            pooled = _pooled(rows, family, whole, kept, how)
+            found.assign()
     others = (*rows.remarks, *remarks), whole, pooled, _written(folds, chosen), strengths is None
     return Fit(problem, found, rows, family.name, family.why, *others)
+
+
+def _modelled(table: Any, graph: Any, asked: Asked, loss: Any, penalty: Any) -> Any:
+    """The rows, the graph with all their nodes, what is said of both, the loss, the problem and the folds."""
+    rows, whole, remarks = table if isinstance(table, Ready) else readied(table, graph, asked)
+    with _blaming(rows, loss):
+        rows, family = _finite(*_family(rows, loss), whole, remarks)
+        problem = _problem(rows, family, whole, gr.L2() if penalty is None else penalty)
+    return rows, whole, remarks, family, problem, rows.folds(asked.folds)
 
 
 class Ready(NamedTuple):
@@ -219,8 +226,10 @@ def _problem(rows: UsedRows, family: Family, graph: gr.Graph, penalty: Any) -> g
     return gr.Problem(model + RIDGE * gr.NodePenalty(gr.SquaredL2()) if rows.numbers or rows.categories else model)
 
 
-def _strengths(problem: gr.Problem) -> list[float]:
-    """Strengths down from where all nodes agree, and one that leaves every node alone."""
+def _strengths(problem: gr.Problem, given: Any = None) -> list[float]:
+    """Those that are given, or strengths down from where all nodes agree, and one that leaves every node alone."""
+    if given is not None:
+        return checks.sequence(given, "strengths", "numbers, as in [0.1, 1.0]")
     try:
         found = gr.strength_max(problem)
         if found.ended == "interrupted":
@@ -256,24 +265,18 @@ def _joined(rows: UsedRows, graph: gr.Graph, said: Sequence[str]) -> tuple[gr.Gr
     if len(lacking) == len(seen):
         first = next(iter(seen))
         kinds = f"{type(first).__name__} ({first!r}) and {type(graph.labels[0]).__name__} ({graph.labels[0]!r})"
-        alike = {str(label) for label in seen} & {str(label) for label in graph.labels}
-        remedy = 'ids="text" compares them as text' if alike else near(str(first), list(map(str, graph.labels)))
+        remedy = near(str(first), list(map(str, graph.labels)))
         raise GraphError(f"no node of the table is in the graph: their labels are {kinds}; {remedy}")
     if not graph.n_edges:
         raise GraphError("the graph has no edges, so that nothing ties its nodes to each other; add edges")
-    remarks, empty = [*said], [label for label in graph.labels if label not in seen]
-    known = [label for label in graph.labels if label in seen]
+    remarks, known = [*said], [label for label in graph.labels if label in seen]
     if lacking:
         s = "s" * (len(lacking) > 1)
         which = few([repr(label) for label in lacking])
         remarks.append(f"{len(lacking):,} node{s} of the table not in the graph, fitted alone: {which}")
         remarks += [f"no node {label!r} in the graph{hint}" for label, hint in doubts(lacking, (), known)]
-        graph = gr.Graph((*graph.labels, *lacking), graph.tail, graph.head, graph.weight)
-    if empty:
-        none = f"{len(empty):,} of {len(graph.labels):,} nodes have no rows, and follow their neighbours"
-        remarks.append(f"{none}: {few([repr(label) for label in empty])}")
-        remarks += [f"no rows at {label!r}{hint}" for label, hint in doubts(empty, lacking, seen)]
-    return graph, remarks
+    remarks += untied(seen, graph, lacking)
+    return gr.Graph((*graph.labels, *lacking), graph.tail, graph.head, graph.weight) if lacking else graph, remarks
 
 
 def _finite(rows: UsedRows, family: Family, graph: gr.Graph, remarks: Sequence[str]) -> tuple[UsedRows, Family]:
@@ -297,56 +300,20 @@ def _finite(rows: UsedRows, family: Family, graph: gr.Graph, remarks: Sequence[s
     return rows, family
 
 
-def refuse_look_alikes(rows: Iterable[Hashable], nodes: Collection[Hashable], spaces: str = SPACES) -> None:
-    """`GraphError` where only spaces at the ends, upper and lower case, or zeros in front, which spreadsheets take off,
-    keep labels of rows and of a graph from being one. Where the graph has all of them by itself they are meant, if it
-    is for case, or all have rows."""
-    groups, seen = defaultdict[str, list[str]](list), set(rows)
-    for label in dict.fromkeys((*nodes, *rows)):
-        if isinstance(label, str):
-            plain = re.sub(r"(?<![\d.,])0+(?=\d)", "", label.strip().casefold())  # no zero of decimals, as in 1.05
-            groups[plain].append(label)
-    found, remedies = list[str](), set[str]()
-    for group in (group for group in groups.values() if len(group) > 1):
-        bare = {label.strip() for label in group}
-        of_case = len(bare) == len(group) and len({label.casefold() for label in bare}) == 1
-        if group[-1] in nodes and (of_case or seen.issuperset(group)):
-            continue
-        known, new = [x for x in group if x in nodes], [x for x in group if x not in nodes]
-        sides = ((new, "the table"), (known, "the graph"))
-        found.append(" beside ".join(f"{' and '.join(map(repr, side))} of {name}" for side, name in sides if side))
-        remedies |= {spaces} if len(bare) < len(group) else set()
-        remedies |= {ALIKE} if len(bare) > 1 else set()
-    if found:
-        raise GraphError(
-            "labels differ by spaces at their ends, by upper and lower case, or by zeros in front, only: "
-            f"{few(found)}; {', and '.join(sorted(remedies))}"
-        )
-
-
-def doubts(named: Iterable[Hashable], alone: Collection[Hashable], others: Iterable[Hashable]) -> list[tuple[Any, str]]:
-    """Those of some labels that are probably misspelt, each with a hint: of one of those that are alone, or by one slip
-    in a word of another one; numbers in labels are meant."""
-    found, known = list[tuple[Any, str]](), list(islice(others, MOST))
-    for label in islice(dict.fromkeys(named), DOUBTED):
-        near = next((other for other in known if _slipped(label, other)), None)
-        if hint := did_you_mean(label, alone, numbers=False) or (f"; did you mean {near!r}?" if near else ""):
-            found.append((label, hint))
-    return found
-
-
-def _slipped(label: object, other: object) -> bool:
-    """True where two texts differ by a letter, or by its place, in one word of at least `WORD` letters."""
-    if not (isinstance(label, str) and isinstance(other, str)) or abs(len(label) - len(other)) > 1:
-        return False
-    words = [re.findall(r"[^\W\d_]+|\d+", each.casefold()) for each in (label, other)]
-    if words[0] == words[1]:  # but for signs between them
-        return True
-    apart = [pair for pair in zip(*words, strict=False) if pair[0] != pair[1]]
-    if len(words[0]) != len(words[1]) or len(apart) != 1 or len(max(apart[0], key=len)) < WORD:
-        return False
-    one, two = ({word, *(word[:k] + word[k + 1 :] for k in range(len(word)))} for word in apart[0])
-    return not apart[0][0].isdigit() and not one.isdisjoint(two)
+@contextmanager
+def _blaming(rows: UsedRows, asked: Any) -> Generator[None]:
+    """Errors of data say which loss such a target usually has, where another one was asked for."""
+    try:
+        yield
+    except ModelError as error:
+        usual = None
+        if asked is not None and type(error) in (DataError, ModelError):
+            with suppress(DataError):  # of a target that no loss suits
+                usual = _of_target(coded(rows))
+        if usual is None or usual.name == getattr(asked, "__name__", asked):
+            raise
+        said = f"leave loss= out: {usual.name} is the loss of such a target, {usual.why}"
+        raise type(error)(f"{error}; {said}") from None
 
 
 def _family(rows: UsedRows, asked: Any) -> tuple[UsedRows, Family]:
@@ -357,13 +324,14 @@ def _family(rows: UsedRows, asked: Any) -> tuple[UsedRows, Family]:
         return rows, _of_target(rows)
     if isinstance(asked, type):
         y: Any = rows.frame[rows.target]
-        most = {"LogisticLoss": 2, "MultinomialLoss": max(len(y) / 3, LEVELS)}.get(asked.__name__, np.inf)
+        two = issubclass(asked, gr.AbstractTwoClasses)
+        most = 2 if two else max(len(y) / 3, LEVELS) if asked.__name__ == "MultinomialLoss" else np.inf
         if (count := y.nunique()) > most:
             raise DataError(
                 f"the target {rows.target!r} has {count:,} values in {len(y):,} rows, too many to be classes of "
-                f"{asked.__name__}; leave loss= out for the loss of such a target, or name a column of classes"
+                f"{asked.__name__}; name a column of {'two ' * two}classes"
             )
-        return rows, _of(asked.__name__, "as asked for")
+        return coded(rows) if two else rows, _of(asked.__name__, "as asked for")
     return rows, Family(asked, "a loss of yours", "as asked for")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.messages import did_you_mean, distinct, users_line
+from ..base.messages import did_you_mean, distinct, other_types, retyped, users_line
 from ..errors import DataError, TermError
 from ..inputs import Standardised, all_of, index_of, names_of, places_of
 from ..terms import (
@@ -117,9 +117,11 @@ def _space(model: Model, losses: Sequence[AbstractLoss], coordinates: tuple[Coor
         unknown = places_of(loss.data.labels, index) < 0
         if unknown.any():
             label = loss.data.labels[int(np.argmax(unknown))]
+            other = other_types([label], index)
+            remedy = "add it (Graph.from_edges(edges, nodes=[...])), or drop its samples"
             raise DataError(
                 f"the data have samples at {label!r}, which is not a node of the model's graphs or hierarchies"
-                f"{did_you_mean(label, index)}; add it (Graph.from_edges(edges, nodes=[...])), or drop its samples"
+                f"{did_you_mean(label, index)}; {retyped(label, other[label]) if other else remedy}"
             )
     intercept = any(loss.data.intercept for loss in losses)
     penalised = [j for j, name in enumerate(coordinates) if not (intercept and feature_of(name) == "intercept")]

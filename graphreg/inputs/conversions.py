@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .. import checks
-from ..base.messages import did_you_mean
+from ..base.messages import did_you_mean, near
 from ..errors import GraphError
 from .columns import as_narwhals
 from .labels import Array, Labels, as_labels, edge_name, label_index, places_of
@@ -67,10 +67,10 @@ def _of_index(ends: Array, n: int | None = None, weight: Any = None) -> Parts:
 def _of_mapping(neighbours: Mapping[Any, Any]) -> Parts:
     """Each node with its neighbours, or with their weights by label, or attributes with a weight."""
     entries: list[tuple[Any, Any, Any]] = []
-    for a, near in neighbours.items():
-        if isinstance(near, (str, bytes)) or not isinstance(near, Iterable):
-            raise GraphError(f"the neighbours of {a!r} are {near!r}; give a list of labels, or their weights by label")
-        pairs = near.items() if isinstance(near, Mapping) else ((b, 1.0) for b in near)
+    for a, given in neighbours.items():
+        if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+            raise GraphError(f"the neighbours of {a!r} are {given!r}; give a list of labels, or their weights by label")
+        pairs = given.items() if isinstance(given, Mapping) else ((b, 1.0) for b in given)
         entries += [(a, b, w.get("weight", 1.0) if isinstance(w, Mapping) else w) for b, w in pairs]
     index = label_index([*neighbours, *(b for _, b, _ in entries)], distinct=False)
     tail, head = (places_of([entry[k] for entry in entries], index) for k in (0, 1))
@@ -90,6 +90,8 @@ def _of_frame(graph: Any, weight: Any = None) -> Parts:
     if weight is None and labels is not None and len(labels) == len(names) and set(labels) == set(names):
         return from_sparse(graph, None)
     ends, others = names[:2], names[2:]
+    if weight is not None and others and weight not in others:
+        raise GraphError(f"the frame of edges has no column {weight!r} for edge_weight=; {near(weight, others)}")
     if len(ends) < 2 or (others not in ([], ["weight"]) if weight is None else weight not in others):
         raise GraphError(
             "a frame of edges has the labels of their ends in its first two columns, and perhaps their weights in one "

@@ -345,7 +345,7 @@ class Graph(Frozen, Shown):
         k : int
             From 1 to n - 1.
         labels : iterable of n hashables, optional
-            Default: 0 to n - 1.
+            By default the index of a DataFrame, else 0 to n - 1.
         weight : None, "gaussian" or callable
             None: weights 1. "gaussian": exp(-d^2 / median of d^2 over the edges). A callable maps the squared
             distances (m,) to weights (m,).

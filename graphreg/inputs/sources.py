@@ -205,6 +205,7 @@ def from_points(points: Any, k: int, labels: Iterable[Hashable] | None, weight: 
 def _places(points: Any, labels: Iterable[Hashable] | None) -> tuple[Array, Labels]:
     places = checks.numbers(points, "points", "an array of numbers, (n, q)", GraphError)
     places = places[:, None] if places.ndim == 1 else places
+    labels = getattr(points, "index", None) if labels is None and is_frame(points) else labels
     if places.ndim != 2:
         raise GraphError(f"points must be an array (n, q), got the shape {places.shape}")
     names = _names_of(labels, len(places), "points")

@@ -118,6 +118,8 @@ def given_flows(given: Any, form: Form) -> Arrays:
         raise ModelError(f"flows: {visible(repr(min(strange, key=repr)))} is not an edge (tail, head) of the problem")
     said = {pair: f"the flow of {visible(repr(pair))}" for pair in given}
     by_edge = {pair: np.atleast_1d(checks.numbers(u, said[pair], "numbers")) for pair, u in given.items()}
+    for pair in (pair for pair, u in by_edge.items() if not np.isfinite(u).all()):
+        raise ModelError(f"{said[pair]} has NaN or infinite entries")
     by_edge = {pair[::-1]: -u for pair, u in by_edge.items()} | by_edge
     if missing := [pair for pair in ends if pair not in by_edge]:
         one = visible(repr(missing[0]))
@@ -152,7 +154,8 @@ def given_arrays(given: Any, what: str, here: Arrays) -> Arrays:
         if each.shape != like.shape:
             raise ModelError(f"{what}[{k}] must have the shape {like.shape}, got {each.shape}")
         if not np.isfinite(each).all():
-            raise ModelError(f"{what}[{k}] has NaN or infinite entries")
+            row = int(np.argmin(np.isfinite(each).reshape(len(each), -1).all(axis=1)))
+            raise ModelError(f"{what}[{k}] has NaN or infinite entries, first in row {row}")
     return found
 
 

@@ -41,6 +41,11 @@ def pyplot() -> Any:
         raise ModelError("plots need matplotlib, which is not installed: pip install graphreg[plot]") from None
 
 
+def answer_of(found: Any) -> Any:
+    """The answer that is drawn: of a fit or a cross-validation that at what was chosen."""
+    return getattr(found, "solution", found)
+
+
 def axes_for(ax: Axes | None, size: tuple[float, float]) -> Axes:
     """The given axes, or those of a new figure."""
     return pyplot().subplots(figsize=size, layout="constrained")[1] if ax is None else ax

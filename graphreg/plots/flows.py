@@ -12,7 +12,7 @@ from ..base.messages import count
 from ..errors import ModelError
 from ..network import Ledger
 from ..running import Solution
-from .canvas import HATCHES, axes_for, described, finished, line_style
+from .canvas import HATCHES, answer_of, axes_for, described, finished, line_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,7 +48,7 @@ def plot_flows(solution: Solution, ax: Axes | None = None) -> Axes:
     >>> gr.plots.plot_flows(solution).get_title()
     'flows of 3 edges, 1 saturated'
     """
-    table: Any = solution.flows.table()
+    table: Any = answer_of(solution).flows.table()
     capacity = table["capacity"].to_numpy(dtype=float)
     limited = np.isfinite(capacity) & (capacity > 0.0)
     terms = dict.fromkeys(table["term"])

@@ -15,7 +15,7 @@ from ..form import Form
 from ..running import Solution
 from ..terms import Array
 from ..theory import Recovery
-from .canvas import axes_for, framed
+from .canvas import answer_of, axes_for, framed
 from .layouts import MOST_GROUPS, area_of, draw_group, draw_links, given_places, places, thinned, write_labels
 
 if TYPE_CHECKING:
@@ -97,6 +97,7 @@ def plot_graph(solution: Solution, positions: Positions = None, ax: Axes | None 
     >>> gr.plots.plot_graph(solution).get_title() != ""
     True
     """
+    solution = answer_of(solution)
     form, clusters = solution.form, solution.clusters(prove)
     axes = axes_for(ax, (8.0, 6.0))
     states = edge_states(solution, prove)

@@ -13,7 +13,7 @@ from ..base.messages import count
 from ..errors import ModelError
 from ..running import Solution
 from ..terms import Array, name_of
-from .canvas import axes_for, column_of, fitted, legend_below, room_of, swatch, titled
+from .canvas import answer_of, axes_for, column_of, fitted, legend_below, room_of, swatch, titled
 from .graphs import boundary
 from .layouts import DARK, area_of, cells_of, given_places, luminance
 from .shapes import Outlines, Rings, borders, outlines_of, positions_or_outlines, squares
@@ -93,6 +93,7 @@ def plot_map(
     >>> gr.plots.plot_map(solution, places, feature="rain", unit="m per mm").get_title()
     'rain at 4 nodes in 2 clusters'
     """
+    solution = answer_of(solution)
     space = solution.form.space
     column = column_of(space, feature)
     name = visible(name_of(space.coordinates[column]), LONGEST)

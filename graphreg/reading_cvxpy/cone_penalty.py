@@ -65,7 +65,7 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
 
     # ---- the four ------------------------------------------------------------------------------------------------
     def value(self, z: Array) -> Array:
-        return self.of_rows(z)
+        return np.maximum(self.of_rows(z), 0.0)  # phi >= 0, and rounding may take it below
 
     def prox(self, v: Array, step: Any) -> Array:
         p, size = np.zeros(v.shape), row_norm(v)
@@ -270,6 +270,9 @@ class MappedNorm(AbstractConePenalty):
 @dataclass(frozen=True, eq=False, repr=False)
 class OneSidedConePenalty(OneSidedDomain, AbstractConePenalty, AbstractOneSided):
     """A function that is not even."""
+
+    def accuracy(self) -> float:
+        return 1e-4  # of the prox where phi does not grow: the root of the 1e-8 to which Clarabel knows a minimum
 
     def step_to_boundary(self, start: Array, end: Array) -> Array:
         def inside(t: Array) -> Array:

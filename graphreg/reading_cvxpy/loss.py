@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, final
 
@@ -12,17 +12,28 @@ import numpy as np
 
 from ..base.escaping import upright, visible
 from ..base.lazy import cp
+from ..compiling import not_convex
 from ..errors import ConvexityError, TermError
 from ..inputs import NodeData
-from ..terms import ULP, Array, Notation, increasing_root, largest_around
-from ..terms.losses import AbstractSmoothLoss
+from ..terms import ULP, Array, Descent, Notation, increasing_root, largest_around, stated
+from ..terms.losses import AbstractSmoothLoss, PriceDomain
 from .atoms import KinkedError, dense, kind_of, smooth
 from .lines import Line, Lines, along, lines
 from .source import plain
 
 TRUSTED = 8.0 * ULP  # of what the values of CVXPY's formulas are made of
 EDGE = 1e-13  # of the width of dom l*: its ends are taken so far inside
+REACHED = 8.0  # predictor at which l' is 0 where l reaches its infimum, and not yet where it falls for ever
 FLAT_BY = 1e4  # predictor by which l' has reached its limit, where l* is finite at the ends
+
+
+class _Falling(PriceDomain):
+    """dom l*, and whether l reaches its infimum where that lies on one side."""
+
+    def descent(self, y: Array) -> Descent:
+        found = super().descent(y)
+        reached = self.loss.gradient(REACHED * (found.falls.T @ np.ones(len(found.sample))), y) == 0.0
+        return replace(found, for_ever=~reached[found.sample])
 
 
 @final
@@ -36,6 +47,7 @@ class CvxpyLoss(AbstractSmoothLoss):
 
     function: Callable[[Any, Any], Any] = field(kw_only=True, repr=False)
     name: str = field(kw_only=True, default="l")
+    prices = stated(_Falling)
 
     def value(self, x: Array, y: Array) -> Array:
         return self._line(x, y).value
@@ -135,7 +147,8 @@ def from_cvxpy(
         raise TermError(f"the loss {said} may hold no CVXPY Variable or Parameter of its own; use numbers")
     if not expression.is_convex():
         raise ConvexityError(
-            f"CVXPY's rules do not show that the loss {said} is convex: {plain(expression) or expression}"
+            f"CVXPY's rules do not show that the loss {said} is convex: {not_convex(expression)}; write it with convex "
+            "atoms (https://www.cvxpy.org/tutorial/dcp), or as a class that derives from gr.Loss"
         )
     try:
         refuse_kinks(expression)

@@ -152,7 +152,8 @@ class RootedSides:
 
     def value_bound(self, x: Array) -> Array:
         """The value, and what rounding may have taken of it."""
-        return self.value(x) + self._each(lambda x, j: np.where(x == 0.0, 0.0, TRUSTED * self.line(x, j).size), x)
+        size = self._each(lambda x, j: np.where(x == 0.0, 0.0, self.line(x, j).size), x)
+        return self.value(x) + TRUSTED * np.where(np.isnan(size), np.inf, size)  # at the end of the domain
 
     def slope(self, x: Array) -> Array:
         """h_j' at x >= 0, and 0 at 0; where it jumps that to the right."""

@@ -17,16 +17,16 @@ from sklearn.utils.validation import _check_sample_weight as weights_of  # pyrig
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from .. import checks
-from ..base.messages import did_you_mean
+from ..base.messages import did_you_mean, look_alike, other_types, retyped
 from ..errors import DataError
-from ..inputs import NodeData
+from ..inputs import Graph, NodeData
 from ..methods import AbstractMethod, Exact, PrimalDual
 from ..problem import RAISES, Problem
 from ..running import Budget, Solution, solve
 from ..terms import Array
 from ..terms.losses import AbstractSmoothLoss
 from ..tuning import usual_method
-from .given import ALL, brief, loss_of, pooled, problem_of, refuse_masks, rows_of
+from .given import ALL, brief, column_at, loss_of, matched, pooled, problem_of, refuse_masks, rows_of
 
 UNUSABLE = ("failed", "infeasible")  # there is no point that could be given with a warning
 UNSEEN = ("error", "pooled")
@@ -107,7 +107,7 @@ class AbstractGraphEstimator(BaseEstimator, ABC):
             or the row. All are ValueErrors.
         InfeasibleError, FailedError
             Where there is no answer that could be given. Of any other that is not certified a ConvergenceWarning says
-            why, and what to do.
+            why, and what to do. A UserWarning counts the nodes of the graph that have no rows, or no edges.
         """
         self._check_parameters()
         if y is None:
@@ -125,6 +125,7 @@ class AbstractGraphEstimator(BaseEstimator, ABC):
         counting = np.flatnonzero(weights)
         labels = [ALL] * len(y) if rows.labels is None else rows.labels
         names = getattr(self, "feature_names_in_", None)  # where the input has names
+        graph = None if rows.labels is None or not self.strength else matched(self, labels, counting)
         data = NodeData.from_arrays(
             rows.X[counting],
             self._coded(y[counting]),
@@ -133,7 +134,7 @@ class AbstractGraphEstimator(BaseEstimator, ABC):
             features=None if names is None else [name for k, name in enumerate(names) if k != rows.place],
             intercept=self.fit_intercept,
         )
-        self._solve(data, rows.labels is not None)
+        self._solve(data, rows.labels is not None, graph)
         return self
 
     def _check_parameters(self) -> None:
@@ -146,9 +147,9 @@ class AbstractGraphEstimator(BaseEstimator, ABC):
         ):
             check(getattr(self, name), name, owner=owner)
 
-    def _solve(self, data: NodeData, by_node: bool) -> None:
+    def _solve(self, data: NodeData, by_node: bool, graph: Graph | None) -> None:
         loss = loss_of(self._family(), data)
-        self.problem_: Problem = problem_of(loss, self.graph, self.penalty, self.strength, self.ridge)
+        self.problem_: Problem = problem_of(loss, graph, self.penalty, self.strength, self.ridge)
         self.solution_: Solution = self._solution(self.problem_)
         self.certified_ = self.solution_.status == "certified"
         self.gap_ = self.solution_.certificate.relative_gap
@@ -220,16 +221,17 @@ class AbstractGraphEstimator(BaseEstimator, ABC):
         if not self.by_node_:
             raise DataError(f"this {name} was fitted without nodes; leave node= out, or give fit the labels, too")
         known: dict[Hashable, int] = {label: k for k, label in enumerate(self.nodes_) if self.reached_[k]}
-        if self.pooled_solution_ is None:
-            for row, label in enumerate(labels):
-                if label not in known:
-                    raise DataError(f"row {row} is at {label!r}, {self._why(label)}")
+        lost = [label for label in dict.fromkeys(labels) if label not in known]
+        for label in other_types(lost, self.nodes_) or (lost if self.pooled_solution_ is None else []):
+            raise DataError(f"row {labels.index(label)} is at {label!r}, {self._why(label)}")
         return np.array([known.get(label, len(self.nodes_)) for label in labels], dtype=np.intp)
 
     def _why(self, label: Hashable) -> str:
         """The reason why a node has no model of its own."""
         if label in self.nodes_:
             return f"a node that no path of edges joins to one with rows; {REMEDY}"
+        if other := other_types([label], self.nodes_):
+            return f"which is no node{look_alike(label, self.nodes_)}; {retyped(label, other[label], column_at(self))}"
         return f"which is none of the {len(self.nodes_)} nodes ({REMEDY}){did_you_mean(label, self.nodes_)}"
 
     def _response(self, link: Array) -> Array:

@@ -21,14 +21,19 @@ from ..terms import Array
 from ..terms.losses import AbstractLoss
 from ..tuning import is_probabilistic
 from .base import AbstractGraphEstimator
-from .given import ALL, FLOATS, loss_of, refuse_masks
+from .given import ALL, FLOATS, is_numbers, loss_of, refuse_masks
 
 
 class AbstractGraphRegressor(RegressorMixin, AbstractGraphEstimator):
     """An estimator of numbers."""
 
     def _coded(self, y: Array) -> Array:
-        return check_array(y, ensure_2d=False, input_name="y", estimator=self, **FLOATS)
+        try:
+            return check_array(y, ensure_2d=False, input_name="y", estimator=self, **FLOATS)
+        except ValueError as error:
+            if not is_numbers(y):
+                error.add_note(f"{type(self).__name__} takes numbers; GraphClassifier takes text, as classes")
+            raise
 
     def predict(self, X: Any, *, node: Any = None) -> Array:
         """The expectation of the target of each row, from the model of its node.
@@ -132,10 +137,10 @@ class GraphRegressor(AbstractGraphRegressor):
     Examples
     --------
     >>> X, y, county = np.array([[0.0], [1.0], [0.0], [1.0]]), np.array([0.0, 1.0, 0.2, 1.2]), ["a", "a", "b", "b"]
-    >>> model = GraphRegressor([("a", "b"), ("b", "c")], strength=0.05).fit(X, y, node=county)
+    >>> model = GraphRegressor([("a", "b")], strength=0.05).fit(X, y, node=county)
     >>> model.nodes_, model.certified_
-    (('a', 'b', 'c'), True)
-    >>> model.predict([[1.0]], node=["c"]).shape
+    (('a', 'b'), True)
+    >>> model.predict([[1.0]], node=["b"]).shape
     (1,)
     """
 
@@ -287,7 +292,10 @@ class GraphClassifier(ClassifierMixin, AbstractGraphEstimator):
 
     def _coded(self, y: Array) -> Array:
         assert_all_finite(y, input_name="y", estimator_name=type(self).__name__)
-        check_classification_targets(y)
+        try:
+            check_classification_targets(y)
+        except ValueError as error:
+            raise DataError(f"{error} GraphRegressor takes numbers, and GraphPoissonRegressor counts.") from None
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise DataError(

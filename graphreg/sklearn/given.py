@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import warnings
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array, check_consistent_length, validate_data
 
+from ..base.messages import retyped, users_line
 from ..catalogue import named
 from ..checks import is_whole, unmasked
 from ..errors import DataError, TermError
-from ..inputs import NodeData, as_narwhals, column_of, is_frame, listed
+from ..inputs import Graph, NodeData, as_narwhals, column_of, is_frame, listed
 from ..problem import Problem
 from ..terms import Array, Model, NodePenalty, Parameter, TotalVariation
 from ..terms.losses import AbstractLoss
@@ -86,17 +89,39 @@ def rows_of(estimator: Any, X: Any, node: Any, reset: bool) -> Rows:
     return Rows(dense(rest), labels, place)
 
 
+def column_at(estimator: Any) -> str:
+    """Where the labels of the nodes are, as code."""
+    return f"X[{estimator.node!r}]" if isinstance(estimator.node, str) else "pd.Series(node)"
+
+
+def matched(estimator: Any, labels: Sequence[Hashable], counting: Array) -> Graph | None:
+    """The graph of an estimator, refused where its labels and those of the rows that count are alike but for type,
+    spaces or case; with a warning of nodes without rows or edges."""
+    from ..fitting.matching import refuse_look_alikes, untied  # the face of that room imports all of the library
+
+    if estimator.graph is None:
+        return None
+    graph, seen, column = Graph.of(estimator.graph), dict.fromkeys(labels[r] for r in counting), column_at(estimator)
+    refuse_look_alikes(
+        seen, graph.labels, f"{column}.str.strip() takes such spaces off", partial(retyped, column=column)
+    )
+    if said := untied(seen, graph):
+        warnings.warn(f"{type(estimator).__name__}: {'; '.join(said)}", UserWarning, stacklevel=users_line())
+    return graph
+
+
 def _name_text(X: Any, error: ValueError) -> None:
     """Add to an error the columns of a frame that hold text, and what is to be done about them."""
     frame = as_narwhals(X, "DataFrame")
-    if text := [] if frame is None else [name for name in frame.columns if not _is_numbers(frame[name].to_list())]:
+    if text := [] if frame is None else [name for name in frame.columns if not is_numbers(frame[name].to_list())]:
         error.add_note(
             f"columns that are no numbers: {', '.join(map(repr, text))}; code them first, as OneHotEncoder of "
             "scikit-learn does in a ColumnTransformer, or use graphreg.fit, which takes text as it is"
         )
 
 
-def _is_numbers(column: list[Any]) -> bool:
+def is_numbers(column: Any) -> bool:
+    """True where all cells of a column are numbers."""
     try:
         return np.asarray(column, dtype=float).ndim == 1
     except (ValueError, TypeError):
@@ -185,7 +210,7 @@ def problem_of(loss: AbstractLoss, graph: Any, penalty: Any, strength: float, ri
     """Loss + strength * TotalVariation(graph, penalty) + ridge * NodePenalty(SquaredL2()); the strength is a Parameter
     of that name."""
     model = Model.of(loss)
-    if graph is not None and strength > 0:
+    if graph is not None:
         penalty = named("penalty", penalty)
         edges = TotalVariation(graph, penalty() if isinstance(penalty, type) else penalty)
         model += Parameter(strength, "strength") * edges if edges.takes_strength() else edges

@@ -48,6 +48,7 @@ from .records import TO_SERVER as TO_SERVER
 from .records import Array as Array
 from .records import Bends as Bends
 from .records import Coordinate as Coordinate
+from .records import Descent as Descent
 from .records import Notation as Notation
 from .records import RecessionCone as RecessionCone
 from .records import Space as Space
@@ -58,6 +59,7 @@ from .records import feature_of as feature_of
 from .records import name_of as name_of
 from .records import notation_of as notation_of
 from .records import shared as shared
+from .records import stated as stated
 from .roots import bisected as bisected
 from .roots import increasing_root as increasing_root
 from .roots import slopes_far_out as slopes_far_out

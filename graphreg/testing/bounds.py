@@ -68,12 +68,16 @@ def holds(name: str, bound: Bound, function: Function, x: Array, probe: Probe | 
             yield from judge(sentence, short, 0.0, x=x, spread=spread, at=point, **where)
 
 
-def tight(name: str, bound: Bound, function: Function, x: Array, size: Array, **where: Any) -> Failures:
-    """The bound exceeds the value by rounding at most where the spread is 0; ``size`` is that of what is added up."""
+def tight(
+    name: str, bound: Bound, function: Function, x: Array, size: Array, probe: Probe | LossProbe, **where: Any
+) -> Failures:
+    """The bound exceeds the value by rounding at most where the spread is 0; ``size`` is that of what is added up. Of a
+    term that is known less well, a thousandth of its accuracy is granted."""
     value, top = function(x), bound(x, frozen(np.zeros(x.shape)))
     finite = np.isfinite(value)
     by = np.where(finite, (top - np.where(finite, value, 0.0)) / (1e-290 + np.abs(value) + size), 0.0)
-    return judge(f"{name} is the value but for rounding where the spread is 0", by, TIGHT * ULP, x=x, **where)
+    most = TIGHT * ULP if probe.tolerance <= CLOSED else 1e-3 * probe.tolerance
+    return judge(f"{name} is the value but for rounding where the spread is 0", by, most, x=x, **where)
 
 
 # ---- losses ----------------------------------------------------------------------------------------------------------
@@ -100,7 +104,7 @@ def value_bound_of_losses(loss: AbstractLoss, samples: LossProbe) -> Failures:
     yield from holds("value_bound", bound, lambda r: value(r) - off(r), r, samples, y=y)
     near = np.isfinite(value(r)) & (value(r) < LARGEST)
     r = frozen(np.where(rowwise(near, r), r, 0.0))
-    yield from tight("value_bound", bound, value, r, off(r) / ULP + 1.0, y=y)
+    yield from tight("value_bound", bound, value, r, off(r) / ULP + 1.0, samples, y=y)
 
 
 def conjugate_bound_of_losses(loss: AbstractLoss, samples: LossProbe) -> Failures:
@@ -123,12 +127,13 @@ def conjugate_bound_of_losses(loss: AbstractLoss, samples: LossProbe) -> Failure
         yield from holds("conjugate_bound", bound, less, b, samples, y=y)
     inside = frozen(0.9 * samples.inside)
     terms = np.abs(loss.conjugate(inside, y)) + dots(np.abs(inside), np.abs(t)) + dots(np.abs(inside), np.abs(inside))
+    terms += np.abs(loss.value(np.zeros(y.shape), y))  # what is taken off where l* is derived from l
     size = terms + ((np.abs(y) if y.ndim == 1 else np.abs(y).sum(axis=1)) + 1.0)
 
     def value(b: Array) -> Array:
         return loss.conjugate(b, y) - dots(b, t)
 
-    yield from tight("conjugate_bound", bound, value, inside, size, y=y)
+    yield from tight("conjugate_bound", bound, value, inside, size, samples, y=y)
     if own is None:
         yield from _leaves(bound, low, high, samples.inside, y)
 
@@ -192,7 +197,7 @@ def value_bound_of_penalties(penalty: AbstractPenalty, probe: Probe) -> Failures
     z = frozen(np.vstack([probe.points, penalty.prox(probe.points, 1.0), inner]))
     yield from holds("value_bound", penalty.value_bound, penalty.value, z, probe)
     size = np.abs(penalty.value(frozen(inner))) + probe.sum_over_coordinates(inner) + floor_of(probe.tolerance)
-    yield from tight("value_bound", penalty.value_bound, penalty.value, frozen(inner), size)
+    yield from tight("value_bound", penalty.value_bound, penalty.value, frozen(inner), size, probe)
 
 
 def conjugate_bound_of_penalties(penalty: AbstractPenalty, probe: Probe) -> Failures:
@@ -208,7 +213,7 @@ def conjugate_bound_of_penalties(penalty: AbstractPenalty, probe: Probe) -> Fail
     # phi*(u) = <u, x> - phi(x) is a difference of numbers of the size of <u, x>: how fast phi* grows along u
     growth = (penalty.conjugate(frozen(1.001 * inside)) - penalty.conjugate(inside)) / 0.001
     size = size + np.where(np.isfinite(growth), np.abs(growth), 0.0)
-    yield from tight("conjugate_bound", penalty.conjugate_bound, penalty.conjugate, inside, size)
+    yield from tight("conjugate_bound", penalty.conjugate_bound, penalty.conjugate, inside, size, probe)
 
 
 def slacks(penalty: AbstractPenalty, probe: Probe) -> Failures:

@@ -163,7 +163,9 @@ def subgradient(penalty: AbstractPenalty, probe: Probe) -> Failures:
     yield from judge("subgradient(z) lies in dom phi*", size(u - clipped) / (1e-300 + size(u)), 1e-3, z=z)
     gap = penalty.value(z) + penalty.conjugate(clipped) - dots(clipped, z)
     smooth = isinstance(penalty, AbstractSmoothPenalty)
-    near = 0.0 if smooth else size(clipped) + probe.tolerance  # by default it is that of a point near z
+    steep = penalty.value(z) / np.maximum(size(z), 1e-300)
+    # that of a point near z, by default
+    near = 0.0 if smooth else np.maximum(size(clipped), steep) + probe.floor + probe.tolerance
     by = np.abs(gap) / (1e-12 + penalty.value(z) + size(clipped) * size(z) + near)
     yield from judge("subgradient(z) closes Fenchel-Young", by, probe.tolerance if smooth else 1e-3, z=z)
 

@@ -29,12 +29,14 @@ def outside(rows: TermRows, b: Array) -> Array:
     return ~np.isfinite(rows.conjugate(frozen(b)))
 
 
-def moved_inside(rows: TermRows, b: Array, slack: Array) -> tuple[Array, Array]:
-    """b, moved inside dom f* where rounding may have put it outside, and by how much more than ``slack``."""
+def moved_inside(rows: TermRows, b: Array, slack: Array, tolerance: float) -> tuple[Array, Array]:
+    """b, moved inside dom f* where rounding, or a solver, may have put it outside, and by how much, beside
+    ``slack``."""
     away = outside(rows, b)
     if not away.any():
         return b, np.zeros(len(b))
-    inside = np.where(rowwise(away, b), rows.clip(b), b)
+    clipped = rows.clip(b) * (1.0 - (0.1 * tolerance if tolerance > CLOSED else 0.0))
+    inside = np.where(rowwise(away, b), clipped, b)
     return inside, size(inside - b) / np.maximum(slack, 1e-300)
 
 
@@ -95,14 +97,16 @@ def units(x: Array) -> list[Array]:
     return [np.ones_like(x)] if x.ndim == 1 else [np.ones_like(x) * each for each in np.eye(x.shape[1])]
 
 
-def prox_is_optimal(rows: TermRows, v: Array, step: Any, tolerance: float, **where: Any) -> Failures:
-    """With p = prox(v, step), (v - p) / step is a subgradient at p."""
+def prox_is_optimal(
+    rows: TermRows, v: Array, step: Any, tolerance: float, scale: float = 0.0, **where: Any
+) -> Failures:
+    """With p = prox(v, step), (v - p) / step is a subgradient at p; ``scale`` is added to the size of subgradients."""
     p = rows.prox(v, step)
     shaped("prox", p, v.shape)
     t = np.broadcast_to(step, (len(v),))
     b = (v - p) / rowwise(t, v)
     where = {**where, "v": v, "step": t}
-    b, moved = moved_inside(rows, b, size(b) + size(v) / t)
+    b, moved = moved_inside(rows, b, size(b) + size(v) / t + scale, tolerance)
     found = judge("(v - prox(v, step)) / step lies in dom of the conjugate", moved, tolerance, **where)
     found += judge("prox(v, step) has a finite value", ~np.isfinite(rows.value(p)), 0, **where)
     yield from found

@@ -221,7 +221,8 @@ def check_loss(loss: AbstractLoss, seed: int = 0, tolerance: float | None = None
     seed : int
         Of the random points.
     tolerance : float, optional
-        The relative accuracy that is asked of ``value``, ``gradient``, ``prox`` and ``conjugate``; 1e-8 by default.
+        The relative accuracy that is asked of ``value``, ``gradient``, ``prox`` and ``conjugate``. By default what the
+        loss says of itself (``loss.accuracy()``): 1e-8, which suits closed forms.
 
     Returns
     -------
@@ -235,7 +236,7 @@ def check_loss(loss: AbstractLoss, seed: int = 0, tolerance: float | None = None
     True
     """
     instance(AbstractLoss, "a loss such as gr.SquaredLoss(data)")(loss, "the loss of check_loss", TermError)
-    tolerance = 1e-8 if tolerance is None else tolerance
+    tolerance = loss.accuracy() if tolerance is None else tolerance
     check_numbers(seed, tolerance)
     untried = predictions.ungiven(loss)
     tried = {name: law for name, law in LAWS.items() if name not in untried}

@@ -66,10 +66,10 @@ def prox_fenchel_young(penalty: AbstractPenalty, probe: Probe) -> Failures:
     for step in (1.0, 0.3, 2.5):
         kinks = step * probe.inside[: len(probe.points)]
         v = frozen(np.vstack([probe.points, probe.extremes, kinks, p, p + kinks]))
-        yield from fenchel.prox_is_optimal(probe.rows, v, step, probe.tolerance)
+        yield from fenchel.prox_is_optimal(probe.rows, v, step, probe.tolerance, probe.floor)
     v = probe.points
     steps = frozen(10.0 ** probe.rng.uniform(-2, 2, len(v)))
-    yield from fenchel.prox_is_optimal(probe.rows, v, steps, probe.tolerance)
+    yield from fenchel.prox_is_optimal(probe.rows, v, steps, probe.tolerance, probe.floor)
 
 
 def fenchel_young_everywhere(penalty: AbstractPenalty, probe: Probe) -> Failures:
@@ -87,7 +87,7 @@ def ends_of_the_domain(penalty: AbstractPenalty, probe: Probe) -> Failures:
     axes = np.vstack([np.eye(probe.k), np.ones((1, probe.k))])
     unit = np.vstack([axes, -axes])
     start = np.broadcast_to(probe.middle, unit.shape)
-    return fenchel.ends_where_it_must(probe.rows, start, frozen(1e6 * unit), unit, probe.tolerance, 0.0)
+    return fenchel.ends_where_it_must(probe.rows, start, frozen(1e6 * unit), unit, probe.tolerance, probe.floor)
 
 
 def even(penalty: AbstractPenalty, probe: Probe) -> Failures:

@@ -11,8 +11,8 @@ from ..certificate import TermRows
 from ..terms import Array
 from ..terms.losses import AbstractLoss
 from ..terms.penalties import AbstractPenalty
-from .fenchel import outside, units
-from .report import frozen, rowwise
+from .fenchel import CLOSED, outside, units
+from .report import frozen, rowwise, size
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,12 @@ class Probe:
         with np.errstate(invalid="ignore"):
             each = np.sum([self.penalty.value(frozen(z * unit)) for unit in np.eye(self.k)], axis=0)
         return np.where(np.isfinite(each), each, 0.0)
+
+    @cached_property
+    def floor(self) -> float:
+        """What is added to the size of flows: that of usual ones, against which a solver knows them; 0 for closed
+        forms, which keep their digits near 0."""
+        return 0.0 if self.tolerance <= CLOSED else float(np.median(size(self.inside)))
 
     @cached_property
     def middle(self) -> Array:

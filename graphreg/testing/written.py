@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.messages import shown
 from ..certificate import TermRows
 from ..terms import Array
 from .report import Failures, demand, distance, judge, shaped, size
@@ -130,10 +131,12 @@ def _least(write: Write, x: Array, rows: Array) -> Array:
 def _split(written: Any) -> tuple[list[Any], Any]:
     """Constraints, and the expression with one value per row (None where there is none)."""
     from cvxpy.constraints.constraint import Constraint
+    from cvxpy.expressions.expression import Expression
 
     items = written if isinstance(written, (list, tuple)) else [written]
     constraints = [item for item in items if isinstance(item, Constraint)]
     rest = [item for item in items if not isinstance(item, Constraint)]
-    if len(rest) > 1:
-        raise ValueError(f"a term writes at most one expression beside its constraints, got {len(rest)}")
+    demand(len(rest) < 2, f"a term writes at most one expression beside its constraints, got {len(rest)}")
+    for item in rest:
+        demand(isinstance(item, Expression), f"what it writes for CVXPY is no expression of CVXPY, but {shown(item)}")
     return constraints, rest[0] if rest else None

@@ -11,6 +11,7 @@ from types import ModuleType, SimpleNamespace
 import cvxpy as cp
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 
 import graphreg as gr
@@ -114,12 +115,17 @@ def solution():
     return gr.Problem(gr.SquaredLoss(data) + lam * gr.TotalVariation(nx.path_graph(4), gr.L2())), lam
 
 
+TABLE = pd.DataFrame({"node": np.repeat(range(4), 6), "x": np.arange(24) % 5, "y": np.arange(24) ** 0.5})
 CALLS = {
     "audit": (lambda problem, folder: gr.audit(problem, gr.PrimalDual(), seconds=5.0), {"the optimum", "locality"}),
     "certify": (lambda problem, folder: problem.certify(np.zeros((4, 1))), {"gradients"}),
     "proof": (lambda problem, folder: problem.solve().prove(folder / "proof.json"), {"exact points", "claims"}),
     "report": (lambda problem, folder: problem.solve().report(folder / "page.html"), {"what is seen"}),
     "report of a path": (lambda problem, folder: gr.path(problem, [0.1, 0.2]).report(folder / "p.html"), {"lam = 0.1"}),
+    "fit": (
+        lambda problem, folder: gr.fit(TABLE, nx.path_graph(4), target="y", node="node", folds=2, progress=True),
+        {"reading", "the strength at which all nodes agree"},
+    ),
     "certify a problem of CVXPY": (
         lambda problem, folder: gr.certify(cp.Problem(cp.Minimize(cp.norm1(cp.Variable(2) - 1)))),
         {"an answer", "its bounds"},

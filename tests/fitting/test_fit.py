@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import pickle
 from dataclasses import replace
 
 import networkx as nx
@@ -12,7 +13,7 @@ import pytest
 from validation_cases import constructed
 
 import graphreg as gr
-from graphreg.errors import DataError, GraphError, TermError
+from graphreg.errors import DataError, GraphError, ModelError, TermError
 from graphreg.fitting import recipe
 
 NODES = [f"n{k}" for k in range(8)]
@@ -330,11 +331,15 @@ def test_names_of_the_answer_are_found(fitted, name):
 def test_labels_of_other_types_are_matched_on_demand():
     frame = incomes().assign(node=np.repeat(range(8), 12))
     edges = [(str(k), str(k + 1)) for k in range(7)]
-    with pytest.raises(GraphError, match=r"int \(0\) and str \('0'\); ids=\"text\" compares"):
+    with pytest.raises(GraphError, match=r"type \(int and str\): 0 of the table beside '0' .*; ids=\"text\" compares"):
         gr.fit(frame, edges, target="y", node="node")
     found = gr.fit(frame, edges, target="y", node="node", ids="text", strengths=[1e4], folds=2)
     assert found.graph.labels == tuple("01234567")
     assert len(found.predict(frame)) == 96
+    rows = frame.assign(node=frame["node"].astype(str))
+    texts = gr.fit(rows, edges, target="y", node="node", strengths=[1e4], folds=2)
+    with pytest.raises(DataError, match=r"there is '0' of type str, .*; write table\['node'\].astype\(str\)"):
+        texts.predict(frame, unseen="pooled")
 
 
 def test_two_numbers_are_two_classes_unless_a_loss_says_otherwise():
@@ -372,3 +377,100 @@ def test_nodes_that_agree_at_any_strength_are_fitted_too(few_strengths):
     found = gr.fit(frame, PATH, target="y", node="node", folds=2)
     assert found.solution.status == "certified"
     assert np.ptp(found.solution.coef) == pytest.approx(0.0, abs=1e-6)
+
+
+RNG = np.random.default_rng(5)
+TARGETS = {
+    "numbers": RNG.normal(size=96),
+    "counts": RNG.poisson(2, 96),
+    "some below 0": RNG.poisson(2, 96) - 1,
+    "classes": RNG.choice(["a", "b", "c"], 96),
+    "one rare": np.append(RNG.poisson(1, 95), 9),
+    "one or two": RNG.choice([1, 2], 96),
+}
+
+
+@pytest.mark.parametrize(
+    ("loss", "kind", "said"),
+    [
+        ("PoissonLoss", "numbers", r"in row \d+ and in \d+ more; use SquaredLoss, .*; leave loss= out: SquaredLoss is"),
+        (
+            "GammaLoss",
+            "counts",
+            r"use PoissonLoss, or drop such rows; leave loss= out: PoissonLoss is the loss of such",
+        ),
+        (
+            "GammaLoss",
+            "some below 0",
+            r"; use SquaredLoss, or drop such rows; leave loss= out: SquaredLoss is the loss",
+        ),
+        ("LogisticLoss", "counts", r"too many to be classes of LogisticLoss; name .* two classes; .* PoissonLoss is"),
+        (
+            "HingeLoss",
+            "classes",
+            r"too many to be classes of HingeLoss; .*: MultinomialLoss is .* since 'y' has 3 classes",
+        ),
+        ("SquaredHingeLoss", "numbers", r"too many to be classes of SquaredHingeLoss; .*: SquaredLoss is the loss"),
+        (
+            "HuberLoss",
+            "classes",
+            r"numbers, or use MultinomialLoss of classes; leave loss= out: MultinomialLoss is the",
+        ),
+        (
+            "MultinomialLoss",
+            "one rare",
+            r"losses fall for ever at .*; leave loss= out: PoissonLoss is the loss of such a",
+        ),
+    ],
+)
+def test_a_wrong_loss_is_blamed_and_the_right_one_named(loss, kind, said):
+    frame = incomes().assign(y=TARGETS[kind])
+    with pytest.raises(ModelError, match=said):
+        gr.fit(frame, PATH, target="y", node="node", loss=loss, strengths=[1.0], folds=2, progress=False)
+
+
+@pytest.mark.parametrize("loss", ["LogisticLoss", "HingeLoss", "SquaredHingeLoss"])
+def test_two_values_are_two_classes_of_a_loss_that_is_asked_for(loss):
+    frame = incomes().assign(y=TARGETS["one or two"])
+    found = gr.fit(frame, PATH, target="y", node="node", loss=loss, strengths=[1.0], folds=2, progress=False)
+    assert found.loss == loss
+    assert set(found.predict(frame, "class")) <= {1, 2}
+
+
+def test_errors_that_are_not_of_the_target_blame_no_loss():
+    with pytest.raises(ModelError) as error:
+        gr.fit(incomes(), PATH, target="y", node="node", loss="HuberLoss", strengths=[1.0], folds=1000)
+    assert "loss" not in str(error.value)
+
+
+@pytest.mark.parametrize("y", ["own", "all"])
+def test_a_saved_answer_is_of_the_problem_that_the_printed_lines_build(y, tmp_path):
+    frame = incomes()
+    if y == "all":  # in two parts, with nothing to tell them apart
+        frame = frame.assign(y=frame["income"] / 1e4 + np.random.default_rng(0).normal(size=len(frame)))
+    graph = PATH if y == "own" else [edge for k, edge in enumerate(nx.Graph(PATH).edges) if k != 3]
+    found = gr.fit(frame, graph, target="y", node="node", folds=2, progress=False)
+    assert found.takes_all is (y == "all")
+    found.solution.save(tmp_path / "answer.npz")
+    names = {"frame": found.rows.frame, "graph": found.graph}
+    exec(found.code().split("strengths =")[0], names)
+    again = gr.load(tmp_path / "answer.npz", names["problem"])
+    assert again.status == "certified"
+    np.testing.assert_allclose(again.predict(frame), found.predict(frame))
+    kept = pickle.loads(pickle.dumps(found))
+    assert kept.predict(frame).equals(found.predict(frame))
+    assert str(kept) == str(found)
+
+
+def test_pictures_take_a_fit_and_say_how_a_file_is_written(fitted):
+    places = {node: (k, 0) for k, node in enumerate(NODES)}
+    for drawn, same in (
+        (gr.plots.plot_map(fitted, places), gr.plots.plot_map(fitted.solution, places)),
+        (gr.plots.plot_graph(fitted), gr.plots.plot_graph(fitted.solution)),
+        (gr.plots.plot_flows(fitted), gr.plots.plot_flows(fitted.solution)),
+    ):
+        assert drawn.get_title() == same.get_title() != ""
+    with pytest.raises(ModelError, match=r"got 'fit.png'; fit.plot\(\).savefig writes a file"):
+        fitted.plot("fit.png")
+    with pytest.raises(AttributeError, match=r"did you mean 'gr\.plots\.plot_map'"):
+        gr.plot_map  # noqa: B018

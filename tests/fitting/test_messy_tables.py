@@ -11,9 +11,10 @@ import pytest
 
 import graphreg as gr
 from graphreg.errors import DataError, GraphError, ModelError
-from graphreg.fitting import refuse_look_alikes
+from graphreg.fitting import Asked, recipe, refuse_look_alikes
 from graphreg.fitting.reading import POOLED
 
+ASKED = Asked("region", "y", None, None, 5, "error", "exact", "error", None)
 HOW = {"target": "y", "node": "region", "folds": 2, "strengths": [1.0]}
 
 
@@ -122,7 +123,7 @@ def test_files_of_edges(frame, tmp_path):
     path.write_text("a,b,km\n101,102,2\n")
     assert "edges.csv: 'km' not used; edge_weight= takes a column for weights" in gr.fit(table, path, **HOW).remarks
     assert gr.fit(table, path, edge_weight="km", **HOW).graph.weight.tolist() == [2.0]
-    with pytest.raises(DataError, match="'a', 'b', 'km'; a file of edges"):
+    with pytest.raises(DataError, match="no column 'miles' for edge_weight=; there are 'km'"):
         gr.fit(table, path, edge_weight="miles", **HOW)
     edges = pd.DataFrame({"a": [101, 102], "b": [102, 103], "km": [2.0, 0.5]})
     assert gr.fit(frame, edges, edge_weight="km", **HOW).graph.weight.tolist() == [2.0, 0.5]
@@ -181,7 +182,7 @@ def test_labels_that_differ_by_spaces_only_are_refused_and_taken_on_demand(tmp_p
 
 def test_zeros_in_front_that_a_spreadsheet_took_off_are_named():
     rows = pd.DataFrame({"fips": np.repeat(["1001", "1003", "10001"], 6), "y": np.arange(18.0) % 5})
-    with pytest.raises(GraphError, match=r"zeros in front, only: '1001' of the table beside '01001' of the graph"):
+    with pytest.raises(GraphError, match=r"zeros in front: '1001' of the table beside '01001' of the graph"):
         gr.fit(rows, chain("01001", "1003", "10001"), target="y", node="fips")
     refuse_look_alikes(["1.05", "1.5", "km10"], {"1.05": 0, "km1": 1})  # decimals, and other numbers, are meant
     with pytest.raises(GraphError, match="'km4' and 'km04' of the graph"):
@@ -381,3 +382,53 @@ def test_few_rows_of_several_classes_are_fitted():
     how = {"features": [], "folds": "week", "strengths": [1.0]}
     found = gr.fit(rows, [("a", "b")], target="size", node="node", loss="MultinomialLoss", **how)
     assert found.solution.status == "certified"
+
+
+# ---- where things are, and what they are called ----------------------------------------------------------------------
+def test_lines_count_those_within_cells_and_rows_of_parquet_are_rows(frame, edges, tmp_path):
+    frame["note"] = "two\nlines"
+    frame.loc[5, "age"] = np.nan
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    frame.to_parquet(tmp_path / "table.parquet")
+    asked = {"target": "y", "node": "region", "features": ["age", "own"], "folds": 2}
+    for name, where in (("table.csv", "line 12;"), ("table.parquet", "row 5;")):
+        with pytest.raises(DataError, match=f"'age' is missing in {where}"):
+            gr.fit(tmp_path / name, edges, **asked)
+    found = gr.fit(tmp_path / "table.csv", edges, **asked, missing="drop", strengths=[1.0])
+    for name, where in (("table.csv", "line 12$"), ("table.parquet", "row 5$")):
+        with pytest.raises(DataError, match=f"'age' is missing in {where}"):
+            found.predict(tmp_path / name)
+
+
+def test_lines_of_edges_count_those_within_cells(frame, tmp_path):
+    path = tmp_path / "edges.csv"
+    path.write_text('from,to,note\n101,102,"a\nb"\n102,,\n')
+    with pytest.raises(DataError, match="in line 4; a node without edges"):
+        gr.fit(frame, path, **HOW)
+
+
+def test_a_misspelt_column_of_weights_is_named(frame, tmp_path):
+    edges = pd.DataFrame({"from": [101, 102], "to": [102, 103], "length": [1.0, 2.0]})
+    edges.to_csv(tmp_path / "edges.csv", index=False)
+    for given in (edges, tmp_path / "edges.csv"):
+        with pytest.raises(ModelError, match=r"no column 'lenght' for edge_weight=; did you mean 'length'\?"):
+            gr.fit(frame, given, edge_weight="lenght", **HOW)
+
+
+def test_features_that_are_constant_within_each_node_are_named_once(frame, edges, tmp_path):
+    frame["people"] = frame["region"] * 10.0
+    frame["county"] = frame["region"].map({101: "x", 102: "x", 103: "z"})
+    found = gr.fit(write(frame, tmp_path), edges, **HOW)
+    assert [remark for remark in found.remarks if "'people'" in remark] == [
+        "the same in all rows of each node, so that neighbours alone tell them from the intercept: 'people', 'county'"
+    ]
+    one = frame.drop_duplicates("region")  # a row of each node: nothing varies
+    assert "the same in all rows of each node" not in str(
+        recipe.readied(one, [(101, 102), (102, 103)], ASKED).rows.remarks
+    )
+
+
+@pytest.mark.parametrize("strengths", [0.5, 20, np.float64(0.5)])
+def test_strengths_that_are_no_sequence_are_refused(strengths):
+    with pytest.raises(ModelError, match=r"strengths must be numbers, as in \[0.1, 1.0\], got "):
+        gr.fit(labelled(), chain(*NAMED), target="y", node="region", strengths=strengths)

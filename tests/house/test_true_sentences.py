@@ -131,7 +131,6 @@ MEANT = {
     "terms.losses.quantile.QuantileLoss tau": lambda: gr.QuantileLoss(DATA).tau == 0.5,
     "terms.sums.NodePenalty weights": lambda: np.all(ground().weight == 1.0),
     "terms.sums.NodePenalty center": lambda: ground().center is None,
-    "testing.losses.check_loss tolerance": source_has(gr.testing.check_loss, "1e-8 if tolerance is None"),
     "theory.gossip.mixing mixing": metropolis,
     "theory.gossip.mixing_matrix lazy": all_of(
         option(gr.GradientTracking, "lazy", True), option(gr.theory.mixing_matrix, "lazy", False)

@@ -90,7 +90,7 @@ def test_the_node_with_the_nan_is_named_in_a_dict():
             DataError,
             "PoissonLoss takes targets >= 0",
             "-1 in row 1",
-            "drop the row",
+            "use SquaredLoss, or drop",
         ),
         "text counts": (lambda: gr.PoissonLoss(targets("1", "2")), DataError, "PoissonLoss", "numeric", "'1'"),
         "tau 0": (lambda: gr.QuantileLoss(DATA, tau=0), TermError, "QuantileLoss(tau=...)", "0"),

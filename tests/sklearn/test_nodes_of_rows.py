@@ -12,7 +12,7 @@ from estimator_cases import MEASURED, SOME, cohorts, fitted
 from sklearn.linear_model import Ridge
 
 import graphreg as gr
-from graphreg.errors import DataError
+from graphreg.errors import DataError, GraphError
 from graphreg.sklearn import GraphRegressor
 
 X, Y, GRAPH = cohorts()
@@ -81,9 +81,9 @@ def test_graphs_in_every_form(graph):
 
 def test_a_node_without_rows_has_the_parameters_that_the_graph_gives_it():
     seen = X[NODE != "m1"]
-    model = GraphRegressor(GRAPH, 0.05, node="cohort", penalty="SquaredL2", ridge=0.0, gap=1e-9).fit(
-        seen, Y[seen.index]
-    )
+    model = GraphRegressor(GRAPH, 0.05, node="cohort", penalty="SquaredL2", ridge=0.0, gap=1e-9)
+    with pytest.warns(UserWarning, match="1 of 8 nodes have no rows, and follow their neighbours: 'm1'"):
+        model.fit(seen, Y[seen.index])
     k = model.nodes_.index("m1")
     mean = np.mean([model.coef_[model.nodes_.index(other)] for other in GRAPH["m1"]], axis=0)
     assert model.coef_[k] == pytest.approx(mean, abs=1e-5)
@@ -111,10 +111,13 @@ def test_the_pooled_model_is_where_all_nodes_agree(estimator):
 def test_a_node_that_no_path_joins_to_rows_has_no_model():
     graph = GRAPH.copy()
     graph.add_edge("x0", "x1")
-    model = GraphRegressor(graph, 0.05, node="cohort").fit(X, Y)
+    model = GraphRegressor(graph, 0.05, node="cohort")
+    with pytest.warns(UserWarning, match="2 of 10 nodes have no rows"):
+        model.fit(X, Y)
     with pytest.raises(DataError, match="'x1', a node that no path of edges joins to one with rows; fit with unseen"):
         model.predict(X.assign(cohort="x1"))
-    model.set_params(unseen="pooled").fit(X, Y)
+    with pytest.warns(UserWarning, match="2 of 10 nodes have no rows"):
+        model.set_params(unseen="pooled").fit(X, Y)
     assert model.predict(X[:1].assign(cohort="x1")) == pytest.approx(
         model.pooled_intercept_ + F[:1] @ model.pooled_coef_
     )
@@ -141,3 +144,55 @@ def test_columns_of_text_are_named(node):
     with pytest.raises(ValueError, match="could not convert string to float") as error:
         estimator.fit(frame if node else frame.drop(columns="region"), [1.0, 2.0, 3.0, 4.0])
     assert "columns that are no numbers: 'kind'; code them first" in "".join(error.value.__notes__)
+
+
+NUMBERS = NODE.map(dict(zip(GRAPH, range(101, 109), strict=True)))
+CHAIN = [(k, k + 1) for k in range(101, 108)]
+
+
+def texts(edges, shape=str):
+    return [(shape(a), shape(b)) for a, b in edges]
+
+
+@pytest.mark.parametrize(
+    ("labels", "edges", "remedy"),
+    [
+        (NUMBERS, texts(CHAIN), "write X['cohort'].astype(str)"),
+        (NUMBERS.astype(str), CHAIN, "write X['cohort'].astype(int)"),
+        (NUMBERS + 0.0, texts(CHAIN), "write X['cohort'].astype(int).astype(str)"),
+        (NUMBERS, texts(CHAIN, "{:05}".format), "write X['cohort'].astype(str).str.zfill(5)"),
+    ],
+)
+def test_labels_of_other_types_name_them_and_what_makes_them_alike(labels, edges, remedy):
+    rows, model = X.assign(cohort=labels), GraphRegressor(edges, 0.05, node="cohort")
+    with pytest.raises(GraphError) as error:
+        model.fit(rows, Y)
+    assert f"{labels.tolist()[0]!r} of the table beside" in str(error.value)
+    assert f"; {remedy}" in str(error.value)
+    alike = rows.assign(cohort=eval(remedy.removeprefix("write "), {"X": rows}))
+    assert model.fit(alike, Y).nodes_ == gr.Graph.of(edges).labels  # without a warning
+
+
+def test_rows_of_other_types_are_not_predicted_by_one_model_for_all():
+    model = GraphRegressor(texts(CHAIN), 0.05, node="cohort", unseen="pooled")
+    model.fit(X.assign(cohort=NUMBERS.astype(str)), Y)
+    with pytest.raises(DataError, match=r"at 10\d, which is no node .*; write X\['cohort'\].astype\(str\)"):
+        model.predict(X.assign(cohort=NUMBERS))
+
+
+def test_a_graph_with_the_labels_of_both_types_is_refused():
+    both = gr.Graph.from_edges(texts(CHAIN), nodes=[*range(101, 109), *map(str, range(101, 109))])
+    with pytest.raises(GraphError, match=r"101 and '101' of the graph.*; write pd.Series\(node\).astype\(str\)"):
+        GraphRegressor(both, 0.05).fit(F, Y, node=NUMBERS)
+
+
+def test_nodes_with_rows_and_without_edges_are_counted():
+    graph = gr.Graph.from_edges([("f0", "f1")], nodes=list(GRAPH))
+    with pytest.warns(UserWarning, match="6 of 8 nodes have no edges, and are fitted alone: "):
+        GraphRegressor(graph, 0.05, node="cohort").fit(X, Y)
+
+
+def test_a_model_of_labels_of_other_types_says_what_makes_them_alike():
+    data = gr.NodeData.from_arrays(F, Y, NUMBERS)
+    with pytest.raises(DataError, match=r"samples at 10\d, .*; write table\[\"node\"\].astype\(str\)$"):
+        gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(texts(CHAIN), gr.L2()))

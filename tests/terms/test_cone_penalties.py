@@ -73,10 +73,10 @@ class MissingHalf(ConePenalty):
         return 0.5 * super().value(z)
 
 
-def failing(laws, phi):
-    """Those of the laws that a penalty on one coordinate breaks."""
+def failing(laws, phi, k=1, seed=0):
+    """Those of the laws that a penalty on k coordinates breaks."""
     tried = {name: law for name, law in LAWS.items() if name in laws}
-    return {failure.law for failure in try_laws(tried, phi, Probe(phi, 1, 0, phi.accuracy()))}
+    return {failure.law for failure in try_laws(tried, phi, Probe(phi, k, seed, phi.accuracy()))}
 
 
 @pytest.mark.parametrize(
@@ -91,6 +91,75 @@ def test_what_is_broken_fails_the_check(kind, laws, derive):
     phi = derive(RIGHT["power"], 1)
     fields = {name: getattr(phi, name) for name in phi.__dataclass_fields__}
     assert failing(laws, kind(**fields)) == laws
+
+
+OF_FLOWS = {"shapes and rows", "prox fenchel young", "fenchel young everywhere", "ends of the domain", "subgradient"}
+LARGEST = {  # of functions that are right, in the accuracy of the solver that evaluates them
+    "positive part": lambda z: cp.norm2(cp.pos(z)),
+    "larger of two": lambda z: cp.maximum(cp.norm2(z), 0.7 * cp.norm1(z)),
+    "log-sum-exp": lambda z: cp.log_sum_exp(cp.hstack([z, -z, 0])) - np.log(2.0 * z.size + 1),  # -2e-16 at 0
+}
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("name", ["positive part", "larger of two"])
+def test_a_law_knows_how_accurately_a_term_is_evaluated(name, seed):
+    phi = gr.Penalty.from_cvxpy(LARGEST[name]).acting_on(3)
+    assert failing(OF_FLOWS, phi, 3, seed) == set()
+
+
+def test_rounding_takes_no_value_below_0(derive):
+    phi = derive(LARGEST["log-sum-exp"], 1)
+    assert phi.value(np.zeros((1, 1)))[0] == 0.0
+    assert failing({"non negative", "gauge at zero"}, phi) == set()
+
+
+@pytest.mark.parametrize("name", ["positive part", "larger of two"])
+@pytest.mark.parametrize("method", ["prox", "step", "gauge", "value", "conjugate"])
+def test_what_is_off_by_a_thousandth_fails_the_laws(method, name):
+    right = gr.Penalty.from_cvxpy(LARGEST[name]).acting_on(2)
+    kind = type(right)
+    wrong = {
+        "prox": lambda phi, v, step: 1.001 * kind.prox(phi, v, step),
+        "step": lambda phi, v, step: kind.prox(phi, v, 1.001 * np.asarray(step)),
+        "gauge": lambda phi, u: kind.gauge(phi, u) / 1.001,
+        "value": lambda phi, z: 0.999 * kind.value(phi, z),
+        "conjugate": lambda phi, u: kind.conjugate(phi, u) - 1e-3 * np.minimum(np.abs(u).sum(axis=1), 1.0),
+    }
+    mistaken = type(kind.__name__, (kind,), {{"step": "prox"}.get(method, method): wrong[method]})
+    phi = mistaken(**{name: getattr(right, name) for name in right.__dataclass_fields__})
+    assert failing(OF_FLOWS, phi, 2)
+
+
+def test_the_end_of_a_domain_has_a_bound():
+    phi = gr.Penalty.from_cvxpy(lambda z: cp.sum(-cp.entr(1 + z) - z)).acting_on(2)  # 0 log 0 at -1
+    assert failing({"value bound of penalties"}, phi, 2) == set()
+
+
+def test_a_subgradient_is_that_of_a_near_point_where_a_penalty_is_steep():
+    phi = gr.Penalty.from_cvxpy(lambda z: 1e3 * (cp.norm1(z) + cp.norm2(z))).acting_on(3)
+    assert failing({"subgradient"}, phi, 3) == set()
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        (lambda Z: cp.Constant(np.zeros(Z.shape[0])), "cvxpy has the value of the function, missed in"),
+        (lambda Z: cp.Constant(np.full(Z.shape[0], 7.0)), "cvxpy has the value of the function, missed in 48 of 48"),
+        (lambda Z: np.zeros(Z.shape[0]), "what it writes for CVXPY is no expression of CVXPY, but array"),
+        (lambda Z: 0.0, "what it writes for CVXPY is no expression of CVXPY, but 0.0"),
+        (lambda Z: [], "cvxpy has the value of the function, missed in"),
+    ],
+)
+def test_a_constant_form_for_cvxpy_is_found(written, said):
+    class Forgets(gr.L1):
+        def cvxpy(self, Z):
+            return written(Z)
+
+    report = check_penalty(Forgets(), k=1)
+    found = {failure.law: failure.sentence for failure in report.failures}
+    assert found.keys() == {"cvxpy value", "cvxpy argmin"}
+    assert found["cvxpy value"].startswith(said)
 
 
 def wild(k=3):

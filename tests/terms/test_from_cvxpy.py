@@ -138,7 +138,7 @@ def test_a_function_for_one_size_only():
         (lambda z: cp.sum(cp.sqrt(cp.abs(z))), r"abs\(z\), 0.5\) is neither convex nor concave"),
         (lambda z: cp.sum(cp.log(1 + cp.square(z))), "nor is it: halfway between a = .* the mean of its values"),
         (lambda z: cp.sqrt(1e-2 + cp.sum_squares(z)) - 0.1, "write it with convex atoms"),
-        (lambda z: cp.norm1(z) - cp.sum_squares(z), r"-\(quad_over_lin\(z.* is concave"),
+        (lambda z: cp.norm1(z) - cp.sum_squares(z), r"-\(sum_squares\(z\)\) is concave"),
         (lambda z: cp.norm1(z) + cp.log(cp.norm(z) + 1), r"log\(.*\) is neither"),
         (lambda z: cp.sum(cp.multiply(z, z)), r"is cp.square\(z\), which the rules know"),
         (lambda z: cp.sum(cp.multiply(z, z + 1)), "is a product of unknowns, which is not convex"),

@@ -72,3 +72,38 @@ def test_both_routes_bound_the_optimum_of_the_built_in_loss(name):
 def test_what_is_no_smooth_loss_is_refused(function, error, said):
     with pytest.raises(error, match=said):
         gr.Loss.from_cvxpy(function, data(Y))
+
+
+def test_a_loss_that_reaches_its_least_value_does_not_fall_for_ever():
+    data = gr.NodeData.from_arrays(np.ones((6, 1)), [1, 0, 1, 1, 0, 0], [0, 0, 0, 1, 1, 1])
+    squared = gr.Loss.from_cvxpy(lambda x, y: cp.square(cp.pos(1 - cp.multiply(2 * y - 1, x))), data)
+    assert gr.testing.check_loss(squared).ok
+    assert not squared.prices.descent(squared.targets()).for_ever.any()
+    ever = gr.Loss.from_cvxpy(lambda x, y: cp.logistic(-cp.multiply(2 * y - 1, x)), data)
+    assert ever.prices.descent(ever.targets()).for_ever.all()
+
+
+def test_what_is_not_convex_by_the_rules_is_named_with_the_next_step():
+    data = gr.NodeData.from_arrays(np.ones((4, 1)), [1.0, 2.0, 3.0, 4.0], [0, 0, 1, 1])
+    with pytest.raises(ConvexityError) as error:
+        gr.Loss.from_cvxpy(lambda x, y: cp.exp(x) + cp.sqrt(cp.square(x - y) + 1), data)
+    assert "power(power(x - [0.5 1. ], 2) + 1, 0.5) is neither convex nor concave by its rules; write it" in str(
+        error.value
+    )
+    with pytest.raises(ConvexityError, match=r"x \* x is cp.square\(x\).*; write it with convex atoms .* from gr.Loss"):
+        gr.Loss.from_cvxpy(lambda x, y: cp.multiply(x, x) - y, data)
+
+
+def test_a_loss_says_how_accurately_it_is_known():
+    class Rough(gr.SquaredLoss):
+        def conjugate(self, b, y):
+            return (1.0 + 1e-6) * super().conjugate(b, y)
+
+    class Known(Rough):
+        def accuracy(self):
+            return 1e-5
+
+    data = gr.NodeData.from_arrays(np.ones((4, 1)), [1.0, 2.0, 3.0, 4.0], [0, 0, 1, 1])
+    laws = "gradient fenchel young"
+    assert laws in {each.law for each in gr.testing.check_loss(Rough(data)).failures}
+    assert laws not in {each.law for each in gr.testing.check_loss(Known(data)).failures}

@@ -126,6 +126,10 @@ class AbstractLoss(AbstractSamples, Named):
         """The largest m with l''(x; y) >= m everywhere."""
         return 0.0
 
+    def accuracy(self) -> float:
+        """The relative accuracy of ``value``, ``prox`` and ``conjugate``, to which the check holds them."""
+        return 1e-8
+
     def lower(self, space: Space, strength: Strength) -> Lowered:
         data = self.data
         node = data.node

@@ -29,6 +29,8 @@ def signs(target: Array, loss: str) -> Array:
     """Binary targets, coded {0, 1}, {-1, 1} or as booleans, as -1 and 1; anything else is refused."""
     wanted = f"{loss} takes targets coded {{0, 1}}, {{-1, 1}} or as booleans"
     remedy = "; compare the column with the class that counts as 1"
+    if len(set(np.ravel(target).tolist())) > 2:
+        remedy += ", or take another loss: MultinomialLoss of more classes, SquaredLoss of numbers"
     _check_numbers(target, wanted, remedy)
     coded = np.asarray(target, dtype=float)
     values = np.unique(coded)
@@ -52,7 +54,9 @@ def amounts(target: Array, loss: str, relation: str, other: str) -> Array:
     bad = coded < 0.0 if relation == ">= 0" else coded <= 0.0
     if bad.any():
         row = int(np.argmax(bad))
-        said = f"got {coded[row]:g} in row {row}; drop the row, or use {other}"
+        other = other if coded.min() >= 0.0 else "SquaredLoss"
+        more = f" and in {bad.sum() - 1:,} more" * bool(bad.sum() > 1)
+        said = f"got {coded[row]:g} in row {row}{more}; use {other}, or drop such rows"
         raise DataError(f"{loss} takes targets {relation}, {said}")
     return coded
 
@@ -92,7 +96,9 @@ def one_hot(target: Array, classes: tuple[Hashable, ...], loss: str) -> Array:
     return coded
 
 
-def _check_numbers(target: Array, wanted: str, remedy: str = "; make them numbers") -> None:
+def _check_numbers(
+    target: Array, wanted: str, remedy: str = "; make them numbers, or use MultinomialLoss of classes"
+) -> None:
     """Text (of digits, too), dates and other objects are refused."""
     if target.dtype.kind in "biuf":
         return
