@@ -272,12 +272,12 @@ def features_of(costs: Costs, rounds: int) -> dict[str, list[Any]]:
     designs = np.array([block.X is not None for block in losses])
     numbers, kinks = n * d + E, sizes @ ~smooth
     looks, steps = looks_at(rounds), STEPS + KINKS * bool(kinks)
-    each = costs.stacks + len(losses) if (designs & ~squares).any() else 0, sizes @ (smooth & ~squares), kinks * d
+    each = costs.stacks, sizes @ (smooth & ~squares), kinks * d
     newton = 1, E, n, costs.multiplications, d * (sizes @ designs), sizes @ (boxes & ~squares)
     return {
         "PrimalDual": [
-            *(1, numbers, costs.stacks),
-            *(looks * part for part in (1, numbers, costs.stacks)),
+            *(1, numbers),
+            *(looks * part for part in (1, numbers, costs.stacks, kinks * d)),
             *(rounds * part for part in (1, numbers, *each)),
         ],
         "InteriorPoint": [1, *(steps * part for part in newton)],

@@ -28,7 +28,7 @@ FILLING = 2e-8  # and each pair of the nodes that may fill in
 STEPS = 8.0  # of the interior-point method to a gap of 1e-6
 KINKS = 2.5  # more where losses have kinks
 SET_UP = 4e-3  # seconds of what is done before them
-MANY = 110  # rounds: where that method takes no longer, it comes first
+MANY = 150  # rounds: where that method takes no longer, it comes first
 PER_NUMBER = 100.0  # bytes of rounds and their certificates, for each parameter and difference
 PER_GRAM, PER_SQUARE = 16.0, 8.0  # bytes for each entry of a node's d x d matrices, and of one that all share
 PER_ROW = 2000.0  # bytes of what CVXPY and a solver make of each parameter, difference and sample
@@ -88,7 +88,7 @@ class Costs:
         """Seconds of so many rounds of `PrimalDual`, some before they are compiled, of the looks at them, which become
         rarer, and of what is done once."""
         plain = min(rounds, self._plain)
-        out = 1.5e-3 + 1.3e-6 * self._numbers + 3e-3 * self.stacks
+        out = 1.5e-3 + 8e-7 * self._numbers
         out += plain * self.round(compiled=False) + looks_at(plain) * self.look(compiled=False)
         if plain < rounds:
             out += (rounds - plain) * self.round(compiled=True)
@@ -103,11 +103,11 @@ class Costs:
 
     def round(self, compiled: bool) -> float:
         """Seconds of a round of `PrimalDual`."""
-        return self._proxes + (6e-10 if compiled else 6e-9) * self._numbers
+        return self._proxes[0] + (6e-10 if compiled else 1e-8) * self._numbers
 
     def look(self, compiled: bool) -> float:
-        """Seconds of a look at it."""
-        return 2e-4 + 1.3e-3 * self.stacks + (1e-8 if compiled else 1e-7) * self._numbers
+        """Seconds of a look at it, and of what proxes take longer in the first rounds: these become rarer alike."""
+        return 1.8e-3 + self._proxes[1] + (1e-8 if compiled else 5e-8) * self._numbers
 
     @cached_property
     def _numbers(self) -> float:
@@ -128,21 +128,22 @@ class Costs:
 
     @cached_property
     def stacks(self) -> int:
-        """The number of stacks of nodes beyond one of each loss."""
-        return sum(stacks - 1 for _, stacks, _ in self._designs)
+        """The number of stacks of nodes beyond one of each loss, of losses whose proxes take steps."""
+        return sum(n - 1 for block, n, _ in self._designs if not isinstance(block.loss, AbstractQuadraticLoss))
 
     @cached_property
-    def _proxes(self) -> float:
+    def _proxes(self) -> tuple[float, float]:
         """Seconds of what a round has numpy do, and of the proxes of losses, which take steps unless they are
-        squares."""
-        out = 1e-4
-        for block, stacks, entries in self._designs:
+        squares; and of the steps that these take more at first, far from the point of the round before."""
+        each, first = 1e-4 + 3e-5 * self.stacks, 1.7e-3 * self.stacks
+        for block, _, entries in self._designs:
             if isinstance(block.loss, AbstractQuadraticLoss):
-                out += 2e-9 * self.form.n * self.form.d**2
+                each += 2e-9 * self.form.n * self.form.d**2
+            elif isinstance(block.loss, AbstractSmoothLoss):
+                each += 3.5e-7 * block.offset.size
             else:
-                smooth = isinstance(block.loss, AbstractSmoothLoss)
-                out += 1e-4 * stacks + (1e-7 * block.offset.size * block.width if smooth else 2.5e-7 * entries)
-        return out
+                each, first = each + 2e-8 * entries, first + 3e-6 * entries
+        return each, first
 
     @property
     def interior(self) -> float:

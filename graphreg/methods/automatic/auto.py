@@ -26,6 +26,7 @@ from ..splitting.primal_dual import PrimalDual
 
 TRIED = 0.05  # of the rounds that take as long as what follows: how many are tried before
 FEWEST = 20  # rounds that are worth a try: those before the first check
+HALF = 0.5  # of these rounds: a promise to be there later is no gain that is worth the risk
 LOOK = 10  # rounds to the next look, at least; a tenth of all
 NEAR = 1e-5  # relative gap from which on Newton steps begin: further away a start of their own is as good
 
@@ -35,10 +36,10 @@ class Auto(AbstractMethod):
     """The method that is predicted to reach the gap first; others take over where it does not.
 
     `DynamicProgramming`, `OneNode` and `LinearSystem` need no rounds, and are taken where they apply. Else
-    `InteriorPoint` comes first where it takes no longer than 110 rounds of `PrimalDual`, and on paths between two
+    `InteriorPoint` comes first where it takes no longer than 150 rounds of `PrimalDual`, and on paths between two
     strengths at which it gave the answers. Elsewhere a twentieth of the rounds that take as long as is predicted
     of what follows them are tried, and at least 20; and more, where their gap falls so fast that they will be there
-    first. What follows is `InteriorPoint` where it applies and its factors stay small, from the point of the rounds
+    in half of that time. What follows is `InteriorPoint` where it applies and its factors stay small, from the point of the rounds
     where that is near the optimum, while its steps lead anywhere, and at last `Exact`; of problems too large for it,
     rounds of `PrimalDual` from the best point so far. So an answer takes little longer than by whichever of them is the
     fastest, without knowing beforehand which it is.
@@ -125,7 +126,7 @@ def plan(costs: Costs, newton_first: bool = False) -> Iterator[Stage]:
     many = costs.rounds_in(follows) if rounds and follows < float("inf") else -1
     if many >= 0 and not (newton and (newton_first or many < MANY)):
         share = max(int(TRIED * many), FEWEST)
-        yield Stage(PrimalDual(), share, max(many - share, 0))
+        yield Stage(PrimalDual(), share, max(int(HALF * many) - share, 0))
     if newton and costs.interior < float("inf"):
         yield Stage(InteriorPoint())
     if exact and (costs.exact < float("inf") or not rounds):  # which ends in rounds of its own
