@@ -87,27 +87,17 @@ class Costs:
     def run(self, rounds: int) -> float:
         """Seconds of so many rounds of `PrimalDual`, some before they are compiled, of the looks at them, which become
         rarer, and of what is done once."""
-        plain = min(rounds, self._plain)
-        out = 1.5e-3 + 8e-7 * self._numbers
-        out += plain * self.round(compiled=False) + looks_at(plain) * self.look(compiled=False)
-        if plain < rounds:
-            out += (rounds - plain) * self.round(compiled=True)
-            out += (looks_at(rounds) - looks_at(plain)) * self.look(compiled=True)
-        return out
+        plain, (each, first), numbers = min(rounds, self._plain), self._proxes, self._numbers
+        looks, before = looks_at(rounds), looks_at(plain)
+        out = 1.5e-3 + 8e-7 * numbers + rounds * each + looks * (1.8e-3 + first)
+        compiled = 6e-10 * (rounds - plain) + 1e-8 * (looks - before)
+        return out + numbers * (1e-8 * plain + 5e-8 * before + compiled)
 
     @cached_property
     def _plain(self) -> float:
         """The number of rounds before they are compiled."""
         form = self.form
         return compiled_from(form.differences, code_of(form).price, self.earlier) if compiles() else math.inf
-
-    def round(self, compiled: bool) -> float:
-        """Seconds of a round of `PrimalDual`."""
-        return self._proxes[0] + (6e-10 if compiled else 1e-8) * self._numbers
-
-    def look(self, compiled: bool) -> float:
-        """Seconds of a look at it, and of what proxes take longer in the first rounds: these become rarer alike."""
-        return 1.8e-3 + self._proxes[1] + (1e-8 if compiled else 5e-8) * self._numbers
 
     @cached_property
     def _numbers(self) -> float:
@@ -134,7 +124,8 @@ class Costs:
     @cached_property
     def _proxes(self) -> tuple[float, float]:
         """Seconds of what a round has numpy do, and of the proxes of losses, which take steps unless they are
-        squares; and of the steps that these take more at first, far from the point of the round before."""
+        squares; and of the steps that these take more at first, far from the point of the round before, by looks:
+        these become rarer alike."""
         each, first = 1e-4 + 3e-5 * self.stacks, 1.7e-3 * self.stacks
         for block, _, entries in self._designs:
             if isinstance(block.loss, AbstractQuadraticLoss):

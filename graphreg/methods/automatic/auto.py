@@ -39,10 +39,10 @@ class Auto(AbstractMethod):
     `InteriorPoint` comes first where it takes no longer than 150 rounds of `PrimalDual`, and on paths between two
     strengths at which it gave the answers. Elsewhere a twentieth of the rounds that take as long as is predicted
     of what follows them are tried, and at least 20; and more, where their gap falls so fast that they will be there
-    in half of that time. What follows is `InteriorPoint` where it applies and its factors stay small, from the point of the rounds
-    where that is near the optimum, while its steps lead anywhere, and at last `Exact`; of problems too large for it,
-    rounds of `PrimalDual` from the best point so far. So an answer takes little longer than by whichever of them is the
-    fastest, without knowing beforehand which it is.
+    in half of that time. What follows is `InteriorPoint` where it applies and its factors stay small, from the point of
+    the rounds where that is near the optimum, while its steps lead anywhere, and at last `Exact`; of problems too large
+    for it, rounds of `PrimalDual` from the best point so far. So an answer takes little longer than by whichever of
+    them is the fastest, without knowing beforehand which it is.
 
     The predictions count parameters, samples, edges and the entries of a sparse factor (`Costs`). No clock plays a
     part, so that the same problem is solved in the same way again.
