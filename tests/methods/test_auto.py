@@ -105,6 +105,19 @@ def test_what_falls_short_is_followed_by_the_next(monkeypatch):
     assert "broken down on purpose" in found.message
 
 
+def test_rounds_are_left_where_nothing_else_has_room():
+    one = problem()
+    assert stages(one) == ["InteriorPoint", "Exact"]
+    full = MemoryError("no room on purpose")
+    with (
+        mock.patch.object(gr.InteriorPoint, "init", side_effect=full),
+        mock.patch.object(gr.Exact, "run", side_effect=full),
+    ):
+        found = one.solve()
+    assert found.status == "certified"
+    assert found.method == "Auto(PrimalDual)"
+
+
 def test_a_breakdown_outside_of_rounds_is_followed_too():
     with mock.patch.object(gr.LinearSystem, "run", side_effect=ArithmeticError("singular on purpose")):
         found = problem(penalty=gr.SquaredL2).solve()
@@ -317,19 +330,24 @@ def test_a_process_that_names_no_method_takes_the_one_for_one_node():
     assert said.stdout.strip() == "Auto(OneNode)"
 
 
+def with_code(costs: Costs, first: float) -> Costs:
+    """The same costs where rounds are compiled after the first ones."""
+    costs = Costs(costs.form, earlier=costs.earlier)
+    costs.__dict__["_plain"] = first
+    return costs
+
+
 @pytest.mark.parametrize(("earlier", "numba"), [(0, True), (3, True), (50, True), (0, False)])
 def test_rounds_get_faster_when_they_are_compiled(earlier, numba, monkeypatch):
     costs = Costs(problem().form, earlier=earlier)
     monkeypatch.setattr(fast, "WORTH", (fast.EXPECTED + 8) * costs.form.differences)  # from the ninth round on
     monkeypatch.setattr(predicting, "compiles", lambda: numba)
     first = max(8 - earlier, 0) if numba else np.inf
-    before = costs.run(0)
+    plain, compiled = with_code(costs, np.inf), with_code(costs, 0)
     for rounds in (1, 5, 30, 300):
         slow = min(rounds, first)
-        spent = slow * costs.round(compiled=False) + (rounds - slow) * costs.round(compiled=True)
-        looked = predicting.looks_at(slow) * costs.look(compiled=False)
-        looked += (predicting.looks_at(rounds) - predicting.looks_at(slow)) * costs.look(compiled=True)
-        assert costs.run(rounds) == pytest.approx(before + spent + looked)
+        assert costs.run(rounds) == pytest.approx(plain.run(slow) + compiled.run(rounds) - compiled.run(slow))
+        assert compiled.run(rounds) < plain.run(rounds)
         assert costs.rounds_in(costs.run(rounds)) == rounds
         assert costs.rounds_in(0.5 * (costs.run(rounds) + costs.run(rounds - 1))) == rounds - 1
 
@@ -340,7 +358,7 @@ def test_a_round_costs_what_it_does(monkeypatch):
     means = gr.MeanLoss(gr.NodeData.from_arrays(None, np.arange(12.0), range(12)))
     grid = nx.convert_node_labels_to_integers(nx.grid_2d_graph(3, 4))
     image = Costs(gr.Problem(means + gr.TotalVariation(grid, gr.L1())).form)
-    ten = image.round(compiled=False) * 10
+    ten = image.run(1_000_010) - image.run(1_000_000)  # without a look
     assert image.run(20) - image.run(10) > image.run(310) - image.run(300) > ten
     alike, ragged = (
         Costs(gr.Problem(gr.LogisticLoss(_counted(counts)) + gr.TotalVariation(nx.cycle_graph(12), gr.L1())).form)
@@ -348,7 +366,7 @@ def test_a_round_costs_what_it_does(monkeypatch):
     )
     assert alike.samples == ragged.samples
     assert (image.stacks, alike.stacks, ragged.stacks) == (0, 0, 5)
-    assert ragged.round(compiled=False) > alike.round(compiled=False)
+    assert ragged.run(1000) > alike.run(1000)
 
 
 def _counted(counts):
@@ -374,8 +392,8 @@ def test_more_of_anything_costs_more():
     assert large.multiplications > small.multiplications
     for what in ("interior", "exact"):
         assert getattr(large, what) > getattr(small, what)
-    for compiled in (False, True):
-        assert large.round(compiled) > small.round(compiled)
+    for first in (0, np.inf):
+        assert with_code(large, first).run(100) > with_code(small, first).run(100)
 
 
 def test_a_task_with_another_budget_knows_what_was_proved():

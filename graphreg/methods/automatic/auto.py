@@ -53,7 +53,7 @@ class Auto(AbstractMethod):
     Examples
     --------
     >>> problem.solve().method  # which of them it took
-    'Auto(PrimalDual)'
+    'Auto(InteriorPoint)'
     """
 
     needs = "what PrimalDual, InteriorPoint or Exact needs"
@@ -75,7 +75,7 @@ class Auto(AbstractMethod):
     def run(self, task: Task) -> Outcome:
         if task.budget.gap == 0.0 and not Exact().lacks(task.form):  # as near as can be
             return Exact().run(task)
-        began, tried, found = time.perf_counter(), list[str](), None
+        began, tried, carried, found = time.perf_counter(), list[str](), list[Stage](), None
         form, gap, first = task.form, task.budget.gap, _by_newton(task.budget)
         costs = Costs(form, gap, _rounds(task.budget))
         known = gap, costs.earlier, first, AbstractMethod.classes  # of a small form no strength plays a part
@@ -88,9 +88,13 @@ class Auto(AbstractMethod):
 
         def following() -> Stage | None:
             with alarm():
-                return next(chosen, None)
+                stage = next(chosen, None)
+            nothing = stage is None and found is not None and found.ended == "failed"  # such as factors without room
+            untried = PrimalDual() not in {each.method for each in carried} and not PrimalDual().lacks(form)
+            return Stage(PrimalDual()) if nothing and untried else stage
 
         for stage in iter(following, None):
+            carried.append(stage)
             found = _carried_out(stage, task, found)
             found = found if found.by else replace(found, by=stage.method.name)
             tried.append(_said(stage.method, found))
