@@ -277,7 +277,7 @@ def features_of(costs: Costs, rounds: int) -> dict[str, list[Any]]:
     return {
         "PrimalDual": [
             *(1, numbers),
-            *(looks * part for part in (1, numbers, costs.stacks, kinks * d)),
+            *(looks * part for part in (1, numbers, *each)),
             *(rounds * part for part in (1, numbers, *each)),
         ],
         "InteriorPoint": [1, *(steps * part for part in newton)],

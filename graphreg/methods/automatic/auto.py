@@ -36,7 +36,7 @@ class Auto(AbstractMethod):
     """The method that is predicted to reach the gap first; others take over where it does not.
 
     `DynamicProgramming`, `OneNode` and `LinearSystem` need no rounds, and are taken where they apply. Else
-    `InteriorPoint` comes first where it takes no longer than 150 rounds of `PrimalDual`, and on paths between two
+    `InteriorPoint` comes first where it takes no longer than 110 rounds of `PrimalDual`, and on paths between two
     strengths at which it gave the answers. Elsewhere a twentieth of the rounds that take as long as is predicted
     of what follows them are tried, and at least 20; and more, where their gap falls so fast that they will be there
     in half of that time. What follows is `InteriorPoint` where it applies and its factors stay small, from the point of
