@@ -20,6 +20,7 @@ from graphreg.datasets import random_problem
 from graphreg.errors import CheckpointError, MethodError
 from graphreg.methods.automatic import auto
 from graphreg.methods.automatic.auto import Stage, _promised, plan
+from graphreg.methods.interior_point._interior import InteriorBlocks
 from graphreg.methods.interior_point.interior_point import PATIENCE
 from graphreg.network import fast
 from graphreg.oracles import filled_work, work
@@ -280,22 +281,23 @@ def test_newton_steps_begin_where_rounds_ended_near_the_optimum(monkeypatch):
     np.testing.assert_allclose(starts[1][1][0], found.certificate.dual_point.flows[0])
 
 
-def test_newton_steps_go_on_while_they_lead_anywhere(monkeypatch):
-    """No further number of them ends a run; a run that stands still is over, and not only at its hundredth."""
+@pytest.mark.parametrize(
+    ("of_gap", "of_imbalance", "most"),
+    [(0.6, 1.0, 100), (1.0, 0.6, 100), (1.05, 0.6, 100), (1.0, 1.0, PATIENCE + 2)],
+)
+def test_newton_steps_go_on_while_they_lead_anywhere(of_gap, of_imbalance, most, monkeypatch):
+    """No further number of them ends a run, be it the complementarity that falls or the imbalance; a run that stands
+    still is over, and not only at its hundredth."""
     form = problem().form
-    step = gr.InteriorPoint.step
-    for shrink, most in ((0.6, 100), (1.0, PATIENCE + 2)):
-        gaps = iter(shrink**k for k in range(1000))
-        monkeypatch.setattr(gr.InteriorPoint, "early", lambda self, state: True)
 
-        def slow(self, state, gaps=gaps):
-            new, gap = step(self, replace(state, fell=(0, 0.0))), next(gaps)
-            fell = (new.round, gap) if gap < 0.5 * state.fell[1] else state.fell
-            return replace(new, gap=gap, fell=fell, stuck=False)
+    def slow(self, state):
+        slope = of_imbalance**state.round * np.ones_like(state.slope)
+        return replace(state, round=state.round + 1, gap=of_gap**state.round, slope=slope)
 
-        monkeypatch.setattr(gr.InteriorPoint, "step", slow)
-        found = Task(form, gr.InteriorPoint(), Budget(1e-30), conic.Compiler(form), None)
-        assert found.iterate(gr.InteriorPoint(), Budget(1e-30)).rounds == most
+    monkeypatch.setattr(gr.InteriorPoint, "early", lambda self, state: True)
+    monkeypatch.setattr(InteriorBlocks, "step", slow)
+    found = Task(form, gr.InteriorPoint(), Budget(1e-30), conic.Compiler(form), None)
+    assert found.iterate(gr.InteriorPoint(), Budget(1e-30)).rounds == most
 
 
 @pytest.mark.parametrize("loss", [gr.SquaredLoss, gr.QuantileLoss])

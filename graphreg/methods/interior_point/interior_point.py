@@ -15,7 +15,7 @@ from ...terms.losses import AbstractSmoothLoss
 from ._interior import InteriorBlocks, State, fits, has_pieces
 from .kinks import NormCones, SideCones
 
-PATIENCE = 15  # steps in which complementarity falls to a half, where steps lead anywhere
+PATIENCE = 15  # steps in which complementarity or the imbalance falls to a half, where steps lead anywhere
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,10 @@ class InteriorPoint(AbstractIteration):
             try:
                 with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                     after = InteriorBlocks.of(state.view).step(state)
-                fallen = after.gap < 0.5 * state.fell[1]
-                return replace(after, fell=(after.round, after.gap) if fallen else state.fell)
+                least = state.fell[1:]
+                now = after.gap, float(np.abs(after.slope).max(initial=0.0))
+                fallen = any(a < 0.5 * b for a, b in zip(now, least, strict=True))
+                return replace(after, fell=(after.round, *map(min, now, least)) if fallen else state.fell)
             except ArithmeticError:  # where many losses are flat, say
                 state = replace(state, stuck=True)
         return replace(state, round=state.round + 1)
