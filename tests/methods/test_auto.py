@@ -407,6 +407,20 @@ def test_a_task_with_another_budget_knows_what_was_proved():
     assert task.within(Budget(1e-2)).plain_certifier is task.plain_certifier
 
 
+def test_squares_take_rounds_first_where_their_factor_is_dear():
+    costs = Costs(problem(penalty=gr.SquaredL2).form)
+    assert next(iter(plan(costs))) == Stage(gr.LinearSystem())
+    dear = Costs(costs.form)
+    dear.__dict__["multiplications"] = predicting.BAND
+    assert [stage.method.name for stage in plan(dear)] == ["PrimalDual", "LinearSystem", "InteriorPoint", "Exact"]
+
+
+def test_newton_steps_without_cones_are_fewer():
+    smooth, kinked = (Costs(problem(penalty=each).form).steps for each in (gr.SquaredL2, gr.L1))
+    assert smooth == predicting.NEWTON < kinked == predicting.STEPS
+    assert Costs(problem(gr.QuantileLoss, penalty=gr.SquaredL2).form).steps > kinked
+
+
 def test_rounds_of_losses_whose_proxes_take_steps_are_dear_at_first():
     """What they take more in the first rounds, far from the last point, does not count in each of all that follow; and
     the proxes of squares are linear, however many stacks of nodes there are."""

@@ -90,14 +90,16 @@ class Enclosure:
                 if float(found[0].lower.sum()) >= least:
                     return self._enclosed(*found)
         best = self._nothing(v)
-        for best in self._bounds(v, center, least):
+        for best in self._bounds(v, center):
             if _whole(best):
                 break
+            with_zero = self._better(best, self._at_zero)  # such as where the loss of a component has no minimum
+            if float(with_zero[0].lower.sum()) >= least:
+                return self._enclosed(*with_zero)
         return self._enclosed(*best)
 
-    def _bounds(self, v: Array, center: Callable[[], DualPoint | None] | None, least: float) -> Iterator[Proved]:
-        """The best bound of each component so far, next to the point and then farther and farther from it; what 0 is
-        worth as soon as that is enough, such as where the loss of a component has no minimum."""
+    def _bounds(self, v: Array, center: Callable[[], DualPoint | None] | None) -> Iterator[Proved]:
+        """The best bound of each component so far, next to the point and then farther and farther from it."""
         best, inside = self._nothing(v), self.system.outside is None
         if self.mixed and self.ties:
             yield (best := self._tied(v))
@@ -106,16 +108,17 @@ class Enclosure:
             with suppress(RefusedError):
                 for found in self._shrunk(self._joint(Slack.of(self.system, v, flows=False)), v, plain=False):
                     yield (best := self._better(best, found))
-        at_zero = self._tried(np.zeros(len(v))) if inside else self._nothing(v)
-        if (with_zero := self._better(best, at_zero))[0].lower.sum() >= least:
-            yield with_zero
         if center is not None:
             yield (best := self._pulled(best, v, center()))
-            if (with_zero := self._better(best, at_zero))[0].lower.sum() >= least:
-                yield with_zero
         for flows in (False, True) if inside else ():
             yield (best := self._better(best, self._let_go(v, flows)))
-        yield self._better(best, at_zero)
+        yield self._better(best, self._at_zero)
+
+    @cached_property
+    def _at_zero(self) -> Proved:
+        """What no flows and no prices are worth."""
+        zero = np.zeros(self.system.size)
+        return self._tried(zero) if self.system.outside is None else self._nothing(zero)
 
     def beside(self, found: Enclosed) -> Enclosed | None:
         """What is proved of the same dual points here, where ``found`` is of a form with the same graph and designs."""
@@ -223,15 +226,13 @@ class Enclosure:
     def _pulled(self, best: Proved, v: Array, middle: DualPoint | None) -> Proved:
         """No point is tried nearer than one that will not do for each component for which the farthest does."""
         inner = np.zeros_like(v) if middle is None or not middle.is_finite() else self.system.flat(middle)
-        near, left, k = best, PULLS, 0
-        wanted = np.ones_like(best[0].lower, dtype=bool)
+        near, left, k, wanted = best, PULLS, 0, np.ones(len(best[0].lower), dtype=bool)
         while left:  # the nearest, the farthest, and then between them
             found = self._tried(v + left[k] * (inner - v))
             best, nearer = self._better(best, found), self._better(near, found)
-            if left[k] == PULLS[-1]:
-                wanted = np.isfinite(best[0].lower)
-            done = (np.isfinite(nearer[0].lower) >= wanted).all()
-            near, left = (near, left[:k]) if done else (nearer, left[k + 1 :])
+            wanted = np.isfinite(best[0].lower) if left[k] == PULLS[-1] else wanted
+            before, now = ((np.isfinite(each[0].lower) >= wanted).all() for each in (near, nearer))
+            near, left = (near, left[:k]) if now and not before else (nearer, left[k + 1 :])
             k = len(left) // 3 if len(left) < len(PULLS) - 1 else len(left) - 1
         return best
 

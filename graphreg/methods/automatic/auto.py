@@ -36,14 +36,14 @@ NEAR = 1e-5  # relative gap from which on Newton steps begin: further away a sta
 class Auto(AbstractMethod):
     """The method that is predicted to reach the gap first; others take over where it does not.
 
-    `DynamicProgramming`, `OneNode` and `LinearSystem` need no rounds, and are taken where they apply. Else
-    `InteriorPoint` comes first where it takes no longer than 110 rounds of `PrimalDual`, and on paths between two
-    strengths at which it gave the answers. Elsewhere a twentieth of the rounds that take as long as is predicted
-    of what follows them are tried, and at least 20; and more, where their gap falls so fast that they will be there
-    in half of that time. What follows is `InteriorPoint` where it applies and its factors stay small, from the point of
-    the rounds where that is near the optimum, while its steps lead anywhere, and at last `Exact`; of problems too large
-    for it, rounds of `PrimalDual` from the best point so far. So an answer takes little longer than by whichever of
-    them is the fastest, without knowing beforehand which it is.
+    `DynamicProgramming` and `OneNode` need no rounds, and are taken where they apply. Else `LinearSystem` or
+    `InteriorPoint` comes first where it takes no longer than 110 rounds of `PrimalDual`, and Newton steps on paths
+    between two strengths at which they gave the answers. Elsewhere a twentieth of the rounds that take as long as is
+    predicted of what follows them are tried, and at least 20; and more, where their gap falls so fast that they will be
+    there in half of that time. What follows is `LinearSystem` where it applies, `InteriorPoint` where it does and its
+    factors stay small, from the point of the rounds where that is near the optimum, while its steps lead anywhere, and
+    at last `Exact`; of problems too large for it, rounds of `PrimalDual` from the best point so far. So an answer takes
+    little longer than by whichever of them is the fastest, without knowing beforehand which it is.
 
     The predictions count parameters, samples, edges and the entries of a sparse factor (`Costs`). No clock plays a
     part, so that the same problem is solved in the same way again.
@@ -124,14 +124,15 @@ def plan(costs: Costs, newton_first: bool = False) -> Iterator[Stage]:
     for direct in _in_one_pass(AbstractMethod.classes):
         if not direct.lacks(form):
             yield Stage(direct)
-    if not LinearSystem().lacks(form) and costs.interior < float("inf"):
-        yield Stage(LinearSystem())
     rounds, newton, exact = (not method.lacks(form) for method in (PrimalDual(), InteriorPoint(), Exact()))
-    follows = costs.interior if newton else costs.exact if exact else float("inf")
+    linear = not LinearSystem().lacks(form) and costs.step < float("inf")
+    follows = costs.step if linear else costs.interior if newton else costs.exact if exact else float("inf")
     many = costs.rounds_in(follows) if rounds and follows < float("inf") else -1
-    if many >= 0 and not (newton and (newton_first or many < MANY)):
+    if many >= 0 and not ((linear or newton) and (newton_first or many < MANY)):
         share = max(int(TRIED * many), FEWEST)
         yield Stage(PrimalDual(), share, max(int(HALF * many) - share, 0))
+    if linear:
+        yield Stage(LinearSystem())
     if newton and costs.interior < float("inf"):
         yield Stage(InteriorPoint())
     if exact and (costs.exact < float("inf") or not rounds):  # which ends in rounds of its own

@@ -64,7 +64,7 @@ class State:
     stuck: bool = False  # rounding, or a problem without an optimum, leaves nowhere to go
     primal: float = np.inf
     gap: float = np.inf  # the complementarity, relative to P: what it will certify to, about
-    fell: tuple[int, float, float] = (0, np.inf, np.inf)  # the round in which it or the largest imbalance last halved, both
+    fell: tuple[int, float, float] = (0, np.inf, np.inf)  # when it or the imbalance last halved, and both
 
 
 def fits(form: Form) -> Callable[[EdgeBlock], bool]:
