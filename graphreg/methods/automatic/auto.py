@@ -27,7 +27,7 @@ from ..splitting.primal_dual import PrimalDual
 DIRECT = DynamicProgramming, OneNode  # imported here, so that they are declared: they say of themselves what they are
 TRIED = 0.05  # of the rounds that take as long as what follows: how many are tried before
 FEWEST = 20  # rounds that are worth a try: those before the first check
-HALF = 0.5  # of these rounds: a promise to be there later is no gain that is worth the risk
+HALF = 0.5  # of these rounds, from now on: a promise to be there later is no gain that is worth the risk
 LOOK = 10  # rounds to the next look, at least; a tenth of all
 NEAR = 1e-5  # relative gap from which on Newton steps begin: further away a start of their own is as good
 
@@ -40,10 +40,11 @@ class Auto(AbstractMethod):
     `InteriorPoint` comes first where it takes no longer than 110 rounds of `PrimalDual`, and Newton steps on paths
     between two strengths at which they gave the answers. Elsewhere a twentieth of the rounds that take as long as is
     predicted of what follows them are tried, and at least 20; and more, where their gap falls so fast that they will be
-    there in half of that time. What follows is `LinearSystem` where it applies, `InteriorPoint` where it does and its
-    factors stay small, from the point of the rounds where that is near the optimum, while its steps lead anywhere, and
-    at last `Exact`; of problems too large for it, rounds of `PrimalDual` from the best point so far. So an answer takes
-    little longer than by whichever of them is the fastest, without knowing beforehand which it is.
+    there first, and within half of that time from then on. What follows is `LinearSystem` where it applies,
+    `InteriorPoint` where it does and its factors stay small, from the point of the rounds where that is near the
+    optimum, while its steps lead anywhere, and at last `Exact`; of problems too large for it, rounds of `PrimalDual`
+    from the best point so far. So an answer takes little longer than by whichever of them is the fastest, without
+    knowing beforehand which it is.
 
     The predictions count parameters, samples, edges and the entries of a sparse factor (`Costs`). No clock plays a
     part, so that the same problem is solved in the same way again.
@@ -130,7 +131,7 @@ def plan(costs: Costs, newton_first: bool = False) -> Iterator[Stage]:
     many = costs.rounds_in(follows) if rounds and follows < float("inf") else -1
     if many >= 0 and not ((linear or newton) and (newton_first or many < MANY)):
         share = max(int(TRIED * many), FEWEST)
-        yield Stage(PrimalDual(), share, max(int(HALF * many) - share, 0))
+        yield Stage(PrimalDual(), share, max(many - share, 0))
     if linear:
         yield Stage(LinearSystem())
     if newton and costs.interior < float("inf"):
@@ -189,7 +190,7 @@ def _carried_out(stage: Stage, task: Task, before: Outcome | None) -> Outcome:
 def _promised(trace: Trace, rounds: int, gap: float, last: int) -> int:
     """The number of further rounds after which the gap would be seen to be met, if it went on to fall as over the
     second half of them, or between the last two looks; some where nobody has looked since, and 0 where it does not
-    fall, or that is beyond the ``last`` round."""
+    fall, or that is beyond the ``last`` round, or takes more than half as many as that."""
     known = [record for record in trace.records if record.relative_gap > 0.0]
     looked = sorted({record.round for record in known})
     since = min([rounds / 2, *looked[-2:-1]])
@@ -198,7 +199,7 @@ def _promised(trace: Trace, rounds: int, gap: float, last: int) -> int:
         return 0  # several records may be of one round
     rate = math.log(half[0].relative_gap / half[-1].relative_gap) / (half[-1].round - half[0].round)
     then = half[-1].round + math.ceil(math.log(half[-1].relative_gap / gap) / rate)
-    return max(then + max(LOOK, then // 10) - rounds, LOOK) if half[-1].round < then <= last else 0
+    return max(then + max(LOOK, then // 10) - rounds, LOOK) if half[-1].round < then <= min(last, rounds + HALF * last) else 0
 
 
 def _over(found: Outcome, gap: float) -> bool:
