@@ -199,7 +199,8 @@ def _promised(trace: Trace, rounds: int, gap: float, last: int) -> int:
         return 0  # several records may be of one round
     rate = math.log(half[0].relative_gap / half[-1].relative_gap) / (half[-1].round - half[0].round)
     then = half[-1].round + math.ceil(math.log(half[-1].relative_gap / gap) / rate)
-    return max(then + max(LOOK, then // 10) - rounds, LOOK) if half[-1].round < then <= min(last, rounds + HALF * last) else 0
+    worth = half[-1].round < then <= min(last, rounds + HALF * last)
+    return max(then + max(LOOK, then // 10) - rounds, LOOK) if worth else 0
 
 
 def _over(found: Outcome, gap: float) -> bool:
