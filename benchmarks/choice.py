@@ -27,7 +27,7 @@ from scipy.optimize import least_squares
 from scipy.spatial import Delaunay, KDTree
 
 import graphreg as gr
-from graphreg.running.predicting import KINKS, STEPS, Costs, looks_at
+from graphreg.running.predicting import Costs, looks_at
 from graphreg.terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 
 Array = Any
@@ -271,13 +271,13 @@ def features_of(costs: Costs, rounds: int) -> dict[str, list[Any]]:
     boxes = np.array([block.loss.bends(block.y.ravel()[:1]) is not None for block in losses])
     designs = np.array([block.X is not None for block in losses])
     numbers, kinks = n * d + E, sizes @ ~smooth
-    looks, steps = looks_at(rounds), STEPS + KINKS * bool(kinks)
-    each = costs.stacks + len(losses) if (designs & ~squares).any() else 0, sizes @ (smooth & ~squares), kinks * d
+    looks, steps = looks_at(rounds), costs.steps
+    each = costs.stacks, sizes @ (smooth & ~squares), kinks, kinks * d
     newton = 1, E, n, costs.multiplications, d * (sizes @ designs), sizes @ (boxes & ~squares)
     return {
         "PrimalDual": [
-            *(1, numbers, costs.stacks),
-            *(looks * part for part in (1, numbers, costs.stacks)),
+            *(1, numbers),
+            *(looks * part for part in (1, numbers, *each)),
             *(rounds * part for part in (1, numbers, *each)),
         ],
         "InteriorPoint": [1, *(steps * part for part in newton)],

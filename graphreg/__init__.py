@@ -91,7 +91,6 @@ if TYPE_CHECKING:
 compiled.offer(f"{__name__}.fast")
 for _name, _place in {  # methods whose work is done further out than their class
     "Audit.plot": "plots:plot_audit",
-    "Auto.in_one_pass": "methods.dynamic_programming.dynamic_programming:DynamicProgramming",
     "Checkpoint.opened": "saving.runs:opened",
     "Compiled.certify": "conic:certify",
     "Comparison.figure": "plots:comparison_figure",

@@ -156,8 +156,8 @@ class Problem(checks.ChecksNames, ShownFormula):
         Parameters
         ----------
         method : AbstractMethod, optional
-            ``Auto()`` by default: `DynamicProgramming`, `OneNode` or `LinearSystem` where they apply, else whatever is
-            predicted to be the fastest of `PrimalDual`, `InteriorPoint` and `Exact`. ``gr.Exact()`` is the route
+            ``Auto()`` by default: `DynamicProgramming` or `OneNode` where they apply, else whatever is predicted to be
+            the fastest of `LinearSystem`, `PrimalDual`, `InteriorPoint` and `Exact`. ``gr.Exact()`` is the route
             through CVXPY.
         gap : float
             The relative gap asked for, (P - Q) / max(|P|, |Q|, 1e-3 P_common), P_common the objective of the best

@@ -62,6 +62,7 @@ class OneNode(AbstractDirectMethod):
         "with kinks on one coordinate"
     )
     refusing = "there is one node alone", "it takes no longer than to write one"
+    in_one_pass = True
 
     def missing(self, form: Form) -> tuple[str, ...]:
         if form.n != 1:

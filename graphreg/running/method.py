@@ -73,7 +73,7 @@ class AbstractMethod(ABC):
     declared_in: ClassVar[str] = "graphreg.methods"  # the folder of those of the library
     needs: ClassVar[str] = ""
     sends: ClassVar[str] = ""
-    in_one_pass: ClassVar[bool] = False  # certified after one pass over the graph: `Auto` takes it where it applies
+    in_one_pass: ClassVar[bool] = False  # certified without rounds: `Auto` takes it where it applies
     seldom_certified: ClassVar[bool] = False  # and so uses up its budget: `compare` runs it only where it is named
     rows: ClassVar[bool] = False  # penalties and losses of rows of any kind are taken, see `graphreg.w`
     aim: ClassVar[str] = ""  # in a few words what a method minimises in place of the problem, if anything

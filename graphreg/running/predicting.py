@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..base.compiled import compiles
-from ..form import Form
+from ..form import EdgeBlock, Form
 from ..network import code_of, compiled_from
 from ..oracles import factor_bytes, filled_work, work
 from ..terms import SampleBlock
@@ -25,7 +25,7 @@ MULTIPLICATION = 2.8e-10  # seconds, of those of a factor, with the solves that 
 SMALL = 0.3  # of the rest: what is not counted
 COUNTED = 5e-6  # seconds in which a node or an edge is
 FILLING = 2e-8  # and each pair of the nodes that may fill in
-STEPS = 8.0  # of the interior-point method to a gap of 1e-6
+STEPS, NEWTON = 8.0, 5.0  # of the interior-point method to a gap of 1e-6; where nothing has cones, Newton's alone
 KINKS = 2.5  # more where losses have kinks
 SET_UP = 4e-3  # seconds of what is done before them
 MANY = 110  # rounds: where that method takes no longer, it comes first
@@ -52,7 +52,7 @@ class Costs:
         form, edges = self.form, sum(edge.count for edge in self.form.between)
         if edges == form.n - form.n_components and not form.unlike_edges:
             return 4.0 * form.d**3 * form.n
-        least, rounds, bound = SET_UP + STEPS * self._around_factors, self.run(MANY), work(form)
+        least, rounds, bound = SET_UP + self.steps * self._around_factors, self.run(MANY), work(form)
         filling = min(form.n, 2 * max(edges - form.n, 0))  # nodes of one or two neighbours go before, and leave those
         slow = COUNTED * (form.n + edges) + FILLING * filling**2 > SMALL * min(least, rounds)
         if self.cheap:
@@ -87,27 +87,17 @@ class Costs:
     def run(self, rounds: int) -> float:
         """Seconds of so many rounds of `PrimalDual`, some before they are compiled, of the looks at them, which become
         rarer, and of what is done once."""
-        plain = min(rounds, self._plain)
-        out = 1.5e-3 + 1.3e-6 * self._numbers + 3e-3 * self.stacks
-        out += plain * self.round(compiled=False) + looks_at(plain) * self.look(compiled=False)
-        if plain < rounds:
-            out += (rounds - plain) * self.round(compiled=True)
-            out += (looks_at(rounds) - looks_at(plain)) * self.look(compiled=True)
-        return out
+        plain, (each, first), numbers = min(rounds, self._plain), self._proxes, self._numbers
+        looks, before = looks_at(rounds), looks_at(plain)
+        out = 1.5e-3 + 8e-7 * numbers + rounds * each + looks * (1.8e-3 + first)
+        compiled = 6e-10 * (rounds - plain) + 1e-8 * (looks - before)
+        return out + numbers * (1e-8 * plain + 5e-8 * before + compiled)
 
     @cached_property
     def _plain(self) -> float:
         """The number of rounds before they are compiled."""
         form = self.form
         return compiled_from(form.differences, code_of(form).price, self.earlier) if compiles() else math.inf
-
-    def round(self, compiled: bool) -> float:
-        """Seconds of a round of `PrimalDual`."""
-        return self._proxes + (6e-10 if compiled else 6e-9) * self._numbers
-
-    def look(self, compiled: bool) -> float:
-        """Seconds of a look at it."""
-        return 2e-4 + 1.3e-3 * self.stacks + (1e-8 if compiled else 1e-7) * self._numbers
 
     @cached_property
     def _numbers(self) -> float:
@@ -128,28 +118,37 @@ class Costs:
 
     @cached_property
     def stacks(self) -> int:
-        """The number of stacks of nodes beyond one of each loss."""
-        return sum(stacks - 1 for _, stacks, _ in self._designs)
+        """The number of stacks of nodes beyond one of each loss, of losses whose proxes take steps."""
+        return sum(n - 1 for block, n, _ in self._designs if not isinstance(block.loss, AbstractQuadraticLoss))
 
     @cached_property
-    def _proxes(self) -> float:
+    def _proxes(self) -> tuple[float, float]:
         """Seconds of what a round has numpy do, and of the proxes of losses, which take steps unless they are
-        squares."""
-        out = 1e-4
-        for block, stacks, entries in self._designs:
+        squares; and of the steps that these take more at first, far from the point of the round before, by looks:
+        these become rarer alike."""
+        each, first = 1e-4 + 3e-5 * self.stacks, 1.7e-3 * self.stacks
+        for block, _, entries in self._designs:
             if isinstance(block.loss, AbstractQuadraticLoss):
-                out += 2e-9 * self.form.n * self.form.d**2
+                each += 2e-9 * self.form.n * self.form.d**2
+            elif isinstance(block.loss, AbstractSmoothLoss):
+                each, first = each + 1e-7 * block.offset.size, first + 1e-6 * block.offset.size
             else:
-                smooth = isinstance(block.loss, AbstractSmoothLoss)
-                out += 1e-4 * stacks + (1e-7 * block.offset.size * block.width if smooth else 2.5e-7 * entries)
-        return out
+                size = block.offset.size
+                each, first = each + 4.5e-8 * size + 3e-9 * entries, first + 5e-6 * size + 1.2e-6 * entries
+        return each, first
 
     @property
     def interior(self) -> float:
         """Seconds of a run of `InteriorPoint`."""
         digits = math.log10(1e-6 / self.gap) if 0.0 < self.gap < 1e-6 else 0.0
-        kinks = KINKS * any(not isinstance(block.loss, AbstractSmoothLoss) for block in self.form.samples)
-        return SET_UP + (STEPS + kinks + MORE * digits) * self.step
+        return SET_UP + (self.steps + MORE * digits) * self.step
+
+    @property
+    def steps(self) -> float:
+        """The number of its steps to a gap of 1e-6."""
+        form = self.form
+        kinks = any(not isinstance(block.loss, AbstractSmoothLoss) for block in form.samples)
+        return STEPS + KINKS * kinks if kinks or any(map(_has_cones, form.edges)) else NEWTON
 
     @property
     def step(self) -> float:
@@ -160,8 +159,7 @@ class Costs:
     def _around_factors(self) -> float:
         """Seconds of a step, with a look at it, but for its factorisation."""
         form = self.form
-        smooth = (e for e in form.between if isinstance(e.penalty, AbstractSmoothPenalty))
-        easy = sum(edge.count * form.width(edge) for edge in smooth if edge.penalty.envelope() is None)
+        easy = sum(edge.count * form.width(edge) for edge in form.between if not _has_cones(edge))
         cones = self.differences - 0.75 * easy  # those without cones take a quarter
         out = 1.4e-3 + 8.6e-7 * cones + 2.7e-6 * form.n
         for block, _, entries in self._designs:
@@ -190,6 +188,11 @@ class Costs:
     def exact(self) -> float:
         """Seconds of `Exact`."""
         return 2e-2 + 2e-5 * self.differences + 1.3e-5 * self.samples + 2.5e-9 * self.multiplications
+
+
+def _has_cones(edge: EdgeBlock) -> bool:
+    """True where the interior-point method has cones for a penalty."""
+    return not isinstance(edge.penalty, AbstractSmoothPenalty) or edge.penalty.envelope() is not None
 
 
 def looks_at(rounds: float) -> float:

@@ -324,3 +324,46 @@ def test_columns_that_depend_on_one_another_but_in_one_row_of_many():
     left = [number(t) - number(x[0] * fit[0] + x[1] * fit[1]) for x, t in zip(X[:-1], y[:-1], strict=True)]
     reached = sum(r * r for r in left) / 2  # with the third coefficient the last row costs nothing
     assert all(value == -np.inf or exactly(value) <= reached for value in found)
+
+
+def beside_separable() -> gr.Problem:
+    """A path of four nodes, and beside it a node of which all samples are of one class: no loss there is least."""
+    rng, graph = np.random.default_rng(0), nx.path_graph(4)
+    graph.add_node(9)
+    X = np.vstack([rng.standard_normal((40, 2)), np.eye(2)])
+    y = np.append(np.where(X[:40] @ [1.0, -2.0] + 0.5 * rng.standard_normal(40) > 0, 1.0, -1.0), [1.0, 1.0])
+    data = gr.NodeData.from_arrays(X, y, [*np.repeat(np.arange(4), 10), 9, 9])
+    return gr.Problem(gr.LogisticLoss(data, scale="sum") + 1e-3 * gr.TotalVariation(graph, gr.LInf()))
+
+
+def test_what_zero_is_worth_is_enough_where_a_loss_has_no_minimum():
+    one = beside_separable()
+    certificate = one.solve(gr.InteriorPoint(), on_failure="return").certificate
+    (prices,) = certificate.dual_point.prices
+    prices = np.concatenate([prices[:-2], np.full_like(prices[-2:], 0.3)])  # which node 9 cannot balance inside
+    asked = []
+    point = DualPoint(certificate.dual_point.flows, (prices,))
+    found = Enclosure(one.form)(point, lambda: asked.append("a point inside"), certificate.dual - 1e-6)
+    assert found.value >= certificate.dual - 1e-6
+    assert not asked
+
+
+def test_a_component_without_a_bound_keeps_no_other_from_a_nearer_point(monkeypatch):
+    enclosure = Enclosure(beside_separable().form)
+    v, tried = np.zeros(enclosure.system.size), []
+    nothing = enclosure._nothing(v)
+
+    def bound_from(share):
+        lower = np.array([-share if share >= 1e-9 else -np.inf, -np.inf])
+        return replace(nothing[0], lower=lower), nothing[1]
+
+    monkeypatch.setattr(Enclosure, "_tried", lambda self, at: (tried.append(at[0]), bound_from(at[0]))[1])
+    none = enclosure.form.nothing()
+    ones = DualPoint(*(tuple(np.ones_like(each) for each in parts) for parts in (none.flows, none.prices)))
+    found = enclosure._pulled(nothing, v, ones)
+    assert found[0].lower[0] == -1e-9
+    assert len(tried) == len(set(tried))
+    tried.clear()
+    known = replace(nothing[0], lower=np.array([-1e-15, -np.inf])), nothing[1]
+    enclosure._pulled(known, v, ones)
+    assert len(tried) == 2  # the nearest and the farthest: no point does for more than what is known

@@ -20,6 +20,7 @@ from graphreg.datasets import random_problem
 from graphreg.errors import CheckpointError, MethodError
 from graphreg.methods.automatic import auto
 from graphreg.methods.automatic.auto import Stage, _promised, plan
+from graphreg.methods.interior_point._interior import InteriorBlocks
 from graphreg.methods.interior_point.interior_point import PATIENCE
 from graphreg.network import fast
 from graphreg.oracles import filled_work, work
@@ -54,11 +55,12 @@ KINKED = [] if gr.InteriorPoint().lacks(problem(gr.QuantileLoss).form) else ["In
 @pytest.mark.parametrize(
     ("one", "expected"),
     [
-        (problem(), ["PrimalDual", "InteriorPoint", "Exact"]),
+        (problem(), ["InteriorPoint", "Exact"]),
+        (problem(graph=nx.complete_graph(80)), ["PrimalDual", "InteriorPoint", "Exact"]),
         (problem(gr.QuantileLoss), [*KINKED, "Exact"]),
-        (problem(penalty=gr.SquaredL2), ["LinearSystem", "PrimalDual", "InteriorPoint", "Exact"]),
+        (problem(penalty=gr.SquaredL2), ["LinearSystem", "InteriorPoint", "Exact"]),
     ],
-    ids=["smooth losses", "losses with kinks", "squares"],
+    ids=["smooth losses", "many edges", "losses with kinks", "squares"],
 )
 def test_what_is_tried(one, expected):
     assert stages(one) == expected
@@ -85,7 +87,9 @@ def test_random_problems_are_solved_as_by_the_exact_route(seed):
         assert found.objective <= exact.objective + 1e-6 * max(abs(exact.objective), found.certificate.primal) + 1e-9
 
 
-def test_what_falls_short_is_followed_by_the_next():
+def test_what_falls_short_is_followed_by_the_next(monkeypatch):
+    monkeypatch.setattr(auto, "MANY", 0)  # rounds come first
+
     def none(self, state):
         raise ArithmeticError("broken down on purpose")
 
@@ -100,6 +104,19 @@ def test_what_falls_short_is_followed_by_the_next():
     assert found.status == "certified"
     assert found.method == "Auto(Exact(clarabel))"
     assert "broken down on purpose" in found.message
+
+
+def test_rounds_are_left_where_nothing_else_has_room():
+    one = problem()
+    assert stages(one) == ["InteriorPoint", "Exact"]
+    full = MemoryError("no room on purpose")
+    with (
+        mock.patch.object(gr.InteriorPoint, "init", side_effect=full),
+        mock.patch.object(gr.Exact, "run", side_effect=full),
+    ):
+        found = one.solve()
+    assert found.status == "certified"
+    assert found.method == "Auto(PrimalDual)"
 
 
 def test_a_breakdown_outside_of_rounds_is_followed_too():
@@ -210,6 +227,8 @@ def test_rounds_go_on_where_they_promise_to_reach_the_gap():
     assert _promised(falling, 100, gap=1e-6, last=1000) == then + then // 10 - 100
     assert _promised(falling, 120, gap=1e-6, last=1000) == then + then // 10 - 120
     assert _promised(falling, 100, gap=1e-6, last=then - 1) == 0
+    far, near = (_promised(falling, rounds, gap=1e-6, last=then) for rounds in (then // 2 - 1, then // 2 + 1))
+    assert far == 0 < near  # no more than half of what is allowed is to come
     assert _promised(falling, 260, gap=1e-6, last=1000) == auto.LOOK  # nobody has looked whether it kept the promise
     assert _promised(trace({100: 1e-4, 150: 1e-4, 200: 1e-4}), 260, gap=1e-6, last=1000) == 0  # and it has not
     assert _promised(trace({50: 1e-2, 100: 1e-4}), 180, gap=1e-6, last=1000) > 0  # no two looks since round 90
@@ -237,7 +256,7 @@ def test_a_promise_is_looked_at_again():
 
 
 def test_a_try_is_as_long_as_what_follows_allows():
-    (first, second, *_) = plan(costs := Costs(problem(graph=nx.complete_graph(12)).form))
+    (first, second, *_) = plan(costs := Costs(problem(graph=nx.complete_graph(80)).form))
     assert isinstance(first.method, gr.PrimalDual)
     many = costs.rounds_in(costs.interior)
     assert first.rounds == max(int(auto.TRIED * many), auto.FEWEST)
@@ -264,22 +283,23 @@ def test_newton_steps_begin_where_rounds_ended_near_the_optimum(monkeypatch):
     np.testing.assert_allclose(starts[1][1][0], found.certificate.dual_point.flows[0])
 
 
-def test_newton_steps_go_on_while_they_lead_anywhere(monkeypatch):
-    """No further number of them ends a run; a run that stands still is over, and not only at its hundredth."""
+@pytest.mark.parametrize(
+    ("of_gap", "of_imbalance", "most"),
+    [(0.6, 1.0, 100), (1.0, 0.6, 100), (1.05, 0.6, 100), (1.0, 1.0, PATIENCE + 2)],
+)
+def test_newton_steps_go_on_while_they_lead_anywhere(of_gap, of_imbalance, most, monkeypatch):
+    """No further number of them ends a run, be it the complementarity that falls or the imbalance; a run that stands
+    still is over, and not only at its hundredth."""
     form = problem().form
-    step = gr.InteriorPoint.step
-    for shrink, most in ((0.6, 100), (1.0, PATIENCE + 2)):
-        gaps = iter(shrink**k for k in range(1000))
-        monkeypatch.setattr(gr.InteriorPoint, "early", lambda self, state: True)
 
-        def slow(self, state, gaps=gaps):
-            new, gap = step(self, replace(state, fell=(0, 0.0, 0.0))), next(gaps)
-            fell = (new.round, gap, 0.0) if gap < 0.5 * state.fell[1] else state.fell
-            return replace(new, gap=gap, fell=fell, stuck=False)
+    def slow(self, state):
+        slope = of_imbalance**state.round * np.ones_like(state.slope)
+        return replace(state, round=state.round + 1, gap=of_gap**state.round, slope=slope)
 
-        monkeypatch.setattr(gr.InteriorPoint, "step", slow)
-        found = Task(form, gr.InteriorPoint(), Budget(1e-30), conic.Compiler(form), None)
-        assert found.iterate(gr.InteriorPoint(), Budget(1e-30)).rounds == most
+    monkeypatch.setattr(gr.InteriorPoint, "early", lambda self, state: True)
+    monkeypatch.setattr(InteriorBlocks, "step", slow)
+    found = Task(form, gr.InteriorPoint(), Budget(1e-30), conic.Compiler(form), None)
+    assert found.iterate(gr.InteriorPoint(), Budget(1e-30)).rounds == most
 
 
 @pytest.mark.parametrize("loss", [gr.SquaredLoss, gr.QuantileLoss])
@@ -314,19 +334,24 @@ def test_a_process_that_names_no_method_takes_the_one_for_one_node():
     assert said.stdout.strip() == "Auto(OneNode)"
 
 
+def with_code(costs: Costs, first: float) -> Costs:
+    """The same costs where rounds are compiled after the first ones."""
+    costs = Costs(costs.form, earlier=costs.earlier)
+    costs.__dict__["_plain"] = first
+    return costs
+
+
 @pytest.mark.parametrize(("earlier", "numba"), [(0, True), (3, True), (50, True), (0, False)])
 def test_rounds_get_faster_when_they_are_compiled(earlier, numba, monkeypatch):
     costs = Costs(problem().form, earlier=earlier)
     monkeypatch.setattr(fast, "WORTH", (fast.EXPECTED + 8) * costs.form.differences)  # from the ninth round on
     monkeypatch.setattr(predicting, "compiles", lambda: numba)
     first = max(8 - earlier, 0) if numba else np.inf
-    before = costs.run(0)
+    plain, compiled = with_code(costs, np.inf), with_code(costs, 0)
     for rounds in (1, 5, 30, 300):
         slow = min(rounds, first)
-        spent = slow * costs.round(compiled=False) + (rounds - slow) * costs.round(compiled=True)
-        looked = predicting.looks_at(slow) * costs.look(compiled=False)
-        looked += (predicting.looks_at(rounds) - predicting.looks_at(slow)) * costs.look(compiled=True)
-        assert costs.run(rounds) == pytest.approx(before + spent + looked)
+        assert costs.run(rounds) == pytest.approx(plain.run(slow) + compiled.run(rounds) - compiled.run(slow))
+        assert compiled.run(rounds) < plain.run(rounds)
         assert costs.rounds_in(costs.run(rounds)) == rounds
         assert costs.rounds_in(0.5 * (costs.run(rounds) + costs.run(rounds - 1))) == rounds - 1
 
@@ -337,7 +362,7 @@ def test_a_round_costs_what_it_does(monkeypatch):
     means = gr.MeanLoss(gr.NodeData.from_arrays(None, np.arange(12.0), range(12)))
     grid = nx.convert_node_labels_to_integers(nx.grid_2d_graph(3, 4))
     image = Costs(gr.Problem(means + gr.TotalVariation(grid, gr.L1())).form)
-    ten = image.round(compiled=False) * 10
+    ten = image.run(1_000_010) - image.run(1_000_000)  # without a look
     assert image.run(20) - image.run(10) > image.run(310) - image.run(300) > ten
     alike, ragged = (
         Costs(gr.Problem(gr.LogisticLoss(_counted(counts)) + gr.TotalVariation(nx.cycle_graph(12), gr.L1())).form)
@@ -345,7 +370,7 @@ def test_a_round_costs_what_it_does(monkeypatch):
     )
     assert alike.samples == ragged.samples
     assert (image.stacks, alike.stacks, ragged.stacks) == (0, 0, 5)
-    assert ragged.round(compiled=False) > alike.round(compiled=False)
+    assert ragged.run(1000) > alike.run(1000)
 
 
 def _counted(counts):
@@ -371,8 +396,8 @@ def test_more_of_anything_costs_more():
     assert large.multiplications > small.multiplications
     for what in ("interior", "exact"):
         assert getattr(large, what) > getattr(small, what)
-    for compiled in (False, True):
-        assert large.round(compiled) > small.round(compiled)
+    for first in (0, np.inf):
+        assert with_code(large, first).run(100) > with_code(small, first).run(100)
 
 
 def test_a_task_with_another_budget_knows_what_was_proved():
@@ -382,3 +407,29 @@ def test_a_task_with_another_budget_knows_what_was_proved():
     assert found.certificate.holds(1e-6)
     assert task.plain_certifier.best().holds(1e-6)  # by what a task made of it has proved
     assert task.within(Budget(1e-2)).plain_certifier is task.plain_certifier
+
+
+def test_squares_take_rounds_first_where_their_factor_is_dear():
+    costs = Costs(problem(penalty=gr.SquaredL2).form)
+    assert next(iter(plan(costs))) == Stage(gr.LinearSystem())
+    dear = Costs(costs.form)
+    dear.__dict__["multiplications"] = predicting.BAND
+    assert [stage.method.name for stage in plan(dear)] == ["PrimalDual", "LinearSystem", "InteriorPoint", "Exact"]
+
+
+def test_newton_steps_without_cones_are_fewer():
+    smooth, kinked = (Costs(problem(penalty=each).form).steps for each in (gr.SquaredL2, gr.L1))
+    assert smooth == predicting.NEWTON < kinked == predicting.STEPS
+    assert Costs(problem(gr.QuantileLoss, penalty=gr.SquaredL2).form).steps > kinked
+
+
+def test_rounds_of_losses_whose_proxes_take_steps_are_dear_at_first():
+    """What they take more in the first rounds, far from the last point, does not count in each of all that follow; and
+    the proxes of squares are linear, however many stacks of nodes there are."""
+    few, many = (Costs(problem(gr.QuantileLoss).form).run(rounds) for rounds in (20, 2000))
+    assert many < 100 * few / 2
+    counts = np.repeat(np.arange(12), 4 ** (np.arange(12) % 5))
+    X = np.random.default_rng(0).standard_normal((len(counts), 3))
+    uneven = gr.NodeData.from_arrays(X, np.where(X[:, 0] > 0, 1.0, -1.0), counts)
+    stacks = [Costs(gr.Problem(loss(uneven)).form).stacks for loss in (gr.SquaredLoss, gr.LogisticLoss)]
+    assert stacks[0] == 0 < stacks[1]

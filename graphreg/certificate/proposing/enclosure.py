@@ -93,6 +93,9 @@ class Enclosure:
         for best in self._bounds(v, center):
             if _whole(best):
                 break
+            with_zero = self._better(best, self._at_zero)  # such as where the loss of a component has no minimum
+            if float(with_zero[0].lower.sum()) >= least:
+                return self._enclosed(*with_zero)
         return self._enclosed(*best)
 
     def _bounds(self, v: Array, center: Callable[[], DualPoint | None] | None) -> Iterator[Proved]:
@@ -109,8 +112,13 @@ class Enclosure:
             yield (best := self._pulled(best, v, center()))
         for flows in (False, True) if inside else ():
             yield (best := self._better(best, self._let_go(v, flows)))
-        if inside:
-            yield self._better(best, self._tried(np.zeros(len(v))))
+        yield self._better(best, self._at_zero)
+
+    @cached_property
+    def _at_zero(self) -> Proved:
+        """What no flows and no prices are worth."""
+        zero = np.zeros(self.system.size)
+        return self._tried(zero) if self.system.outside is None else self._nothing(zero)
 
     def beside(self, found: Enclosed) -> Enclosed | None:
         """What is proved of the same dual points here, where ``found`` is of a form with the same graph and designs."""
@@ -216,13 +224,15 @@ class Enclosure:
         return LowerBound(none, np.zeros(len(v), dtype=bool), "", True), box
 
     def _pulled(self, best: Proved, v: Array, middle: DualPoint | None) -> Proved:
-        """Where the farthest point will not do, no nearer one is tried: a bound takes all components."""
+        """No point is tried nearer than one that will not do for each component for which the farthest does."""
         inner = np.zeros_like(v) if middle is None or not middle.is_finite() else self.system.flat(middle)
-        near, left, k = best, PULLS, 0
+        near, left, k, wanted = best, PULLS, 0, np.ones(len(best[0].lower), dtype=bool)
         while left:  # the nearest, the farthest, and then between them
             found = self._tried(v + left[k] * (inner - v))
             best, nearer = self._better(best, found), self._better(near, found)
-            near, left = (near, left[:k]) if _whole(nearer) else (nearer, left[k + 1 :])
+            wanted = np.isfinite(best[0].lower) if left[k] == PULLS[-1] else wanted
+            before, now = ((np.isfinite(each[0].lower) >= wanted).all() for each in (near, nearer))
+            near, left = (near, left[:k]) if now and not before else (nearer, left[k + 1 :])
             k = len(left) // 3 if len(left) < len(PULLS) - 1 else len(left) - 1
         return best
 

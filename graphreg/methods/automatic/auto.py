@@ -12,20 +12,22 @@ from typing import Any
 from ...base.breakdown import broken, cause
 from ...base.clock import alarm, left
 from ...base.declaring import declared, needs_no_options
-from ...base.shortcuts import shortcut
 from ...certificate import Certificate
 from ...compiling import conic
 from ...errors import InternalError
 from ...form import Form
 from ...running import MANY, AbstractIteration, AbstractMethod, Budget, Costs, Outcome, Solution, Task, Trace, solve
+from ..dynamic_programming.dynamic_programming import DynamicProgramming
 from ..exact import Exact
 from ..interior_point.interior_point import InteriorPoint
 from ..linear_system import LinearSystem
 from ..one_node import OneNode
 from ..splitting.primal_dual import PrimalDual
 
+DIRECT = DynamicProgramming, OneNode  # imported here, so that they are declared: they say of themselves what they are
 TRIED = 0.05  # of the rounds that take as long as what follows: how many are tried before
 FEWEST = 20  # rounds that are worth a try: those before the first check
+HALF = 0.5  # of these rounds, from now on: a promise to be there later is no gain that is worth the risk
 LOOK = 10  # rounds to the next look, at least; a tenth of all
 NEAR = 1e-5  # relative gap from which on Newton steps begin: further away a start of their own is as good
 
@@ -34,14 +36,15 @@ NEAR = 1e-5  # relative gap from which on Newton steps begin: further away a sta
 class Auto(AbstractMethod):
     """The method that is predicted to reach the gap first; others take over where it does not.
 
-    `DynamicProgramming`, `OneNode` and `LinearSystem` need no rounds, and are taken where they apply. Else
-    `InteriorPoint` comes first where it takes no longer than 110 rounds of `PrimalDual`, and on paths between two
-    strengths at which it gave the answers. Elsewhere a twentieth of the rounds that take as long as is predicted
-    of what follows them are tried, and at least 20; and more, where their gap falls so fast that they will be there
-    first. What follows is `InteriorPoint` where it applies and its factors stay small, from the point of the rounds
-    where that is near the optimum, while its steps lead anywhere, and at last `Exact`; of problems too large for it,
-    rounds of `PrimalDual` from the best point so far. So an answer takes little longer than by whichever of them is the
-    fastest, without knowing beforehand which it is.
+    `DynamicProgramming` and `OneNode` need no rounds, and are taken where they apply. Else `LinearSystem` or
+    `InteriorPoint` comes first where it takes no longer than 110 rounds of `PrimalDual`, and Newton steps on paths
+    between two strengths at which they gave the answers. Elsewhere a twentieth of the rounds that take as long as is
+    predicted of what follows them are tried, and at least 20; and more, where their gap falls so fast that they will be
+    there first, and within half of that time from then on. What follows is `LinearSystem` where it applies,
+    `InteriorPoint` where it does and its factors stay small, from the point of the rounds where that is near the
+    optimum, while its steps lead anywhere, and at last `Exact`; of problems too large for it, rounds of `PrimalDual`
+    from the best point so far. So an answer takes little longer than by whichever of them is the fastest, without
+    knowing beforehand which it is.
 
     The predictions count parameters, samples, edges and the entries of a sparse factor (`Costs`). No clock plays a
     part, so that the same problem is solved in the same way again.
@@ -52,7 +55,7 @@ class Auto(AbstractMethod):
     Examples
     --------
     >>> problem.solve().method  # which of them it took
-    'Auto(PrimalDual)'
+    'Auto(InteriorPoint)'
     """
 
     needs = "what PrimalDual, InteriorPoint or Exact needs"
@@ -74,7 +77,7 @@ class Auto(AbstractMethod):
     def run(self, task: Task) -> Outcome:
         if task.budget.gap == 0.0 and not Exact().lacks(task.form):  # as near as can be
             return Exact().run(task)
-        began, tried, found = time.perf_counter(), list[str](), None
+        began, tried, carried, found = time.perf_counter(), list[str](), list[Stage](), None
         form, gap, first = task.form, task.budget.gap, _by_newton(task.budget)
         costs = Costs(form, gap, _rounds(task.budget))
         known = gap, costs.earlier, first, AbstractMethod.classes  # of a small form no strength plays a part
@@ -87,9 +90,13 @@ class Auto(AbstractMethod):
 
         def following() -> Stage | None:
             with alarm():
-                return next(chosen, None)
+                stage = next(chosen, None)
+            nothing = stage is None and found is not None and found.cause.startswith(MemoryError.__name__)
+            untried = PrimalDual() not in {each.method for each in carried} and not PrimalDual().lacks(form)
+            return Stage(PrimalDual()) if nothing and untried else stage
 
         for stage in iter(following, None):
+            carried.append(stage)
             found = _carried_out(stage, task, found)
             found = found if found.by else replace(found, by=stage.method.name)
             tried.append(_said(stage.method, found))
@@ -115,17 +122,18 @@ class Stage:
 def plan(costs: Costs, newton_first: bool = False) -> Iterator[Stage]:
     """The stages that are tried, one after the other; no rounds before Newton steps where these are to be first."""
     form = costs.form
-    for direct in (*_in_one_pass(AbstractMethod.classes), OneNode()):
+    for direct in _in_one_pass(AbstractMethod.classes):
         if not direct.lacks(form):
             yield Stage(direct)
-    if not LinearSystem().lacks(form) and costs.interior < float("inf"):
-        yield Stage(LinearSystem())
     rounds, newton, exact = (not method.lacks(form) for method in (PrimalDual(), InteriorPoint(), Exact()))
-    follows = costs.interior if newton else costs.exact if exact else float("inf")
+    linear = not LinearSystem().lacks(form) and costs.step < float("inf")
+    follows = costs.step if linear else costs.interior if newton else costs.exact if exact else float("inf")
     many = costs.rounds_in(follows) if rounds and follows < float("inf") else -1
-    if many >= 0 and not (newton and (newton_first or many < MANY)):
+    if many >= 0 and not ((linear or newton) and (newton_first or many < MANY)):
         share = max(int(TRIED * many), FEWEST)
         yield Stage(PrimalDual(), share, max(many - share, 0))
+    if linear:
+        yield Stage(LinearSystem())
     if newton and costs.interior < float("inf"):
         yield Stage(InteriorPoint())
     if exact and (costs.exact < float("inf") or not rounds):  # which ends in rounds of its own
@@ -137,7 +145,6 @@ def plan(costs: Costs, newton_first: bool = False) -> Iterator[Stage]:
 @lru_cache(maxsize=1)
 def _in_one_pass(_: int) -> list[AbstractMethod]:
     """The methods, by name, that say so of themselves, among so many classes; without a look into the files of all."""
-    shortcut("Auto.in_one_pass")  # which is declared from now on
     known: list[Any] = [each for each in declared(AbstractMethod, loaded=True).values() if each.in_one_pass]
     return [each() for each in known if needs_no_options(each)]
 
@@ -183,7 +190,7 @@ def _carried_out(stage: Stage, task: Task, before: Outcome | None) -> Outcome:
 def _promised(trace: Trace, rounds: int, gap: float, last: int) -> int:
     """The number of further rounds after which the gap would be seen to be met, if it went on to fall as over the
     second half of them, or between the last two looks; some where nobody has looked since, and 0 where it does not
-    fall, or that is beyond the ``last`` round."""
+    fall, or that is beyond the ``last`` round, or takes more than half as many as that."""
     known = [record for record in trace.records if record.relative_gap > 0.0]
     looked = sorted({record.round for record in known})
     since = min([rounds / 2, *looked[-2:-1]])
@@ -192,7 +199,8 @@ def _promised(trace: Trace, rounds: int, gap: float, last: int) -> int:
         return 0  # several records may be of one round
     rate = math.log(half[0].relative_gap / half[-1].relative_gap) / (half[-1].round - half[0].round)
     then = half[-1].round + math.ceil(math.log(half[-1].relative_gap / gap) / rate)
-    return max(then + max(LOOK, then // 10) - rounds, LOOK) if half[-1].round < then <= last else 0
+    worth = half[-1].round < then <= min(last, rounds + HALF * last)
+    return max(then + max(LOOK, then // 10) - rounds, LOOK) if worth else 0
 
 
 def _over(found: Outcome, gap: float) -> bool:

@@ -101,9 +101,7 @@ class DynamicProgramming(AbstractDirectMethod):
 
 def _diagonal(edge: EdgeBlock, k: int) -> bool:
     """True where a penalty is a sum of squares of coordinates."""
-    if not isinstance(edge.penalty, AbstractSmoothPenalty):
-        return False
-    Q = edge.penalty.quadratic(k)
+    Q = edge.penalty.quadratic(k) if isinstance(edge.penalty, AbstractSmoothPenalty) else None
     return Q is not None and not (Q - np.diag(np.diag(Q))).any()
 
 

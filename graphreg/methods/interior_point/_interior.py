@@ -65,8 +65,7 @@ class State:
     stuck: bool = False  # rounding, or a problem without an optimum, leaves nowhere to go
     primal: float = np.inf
     gap: float = np.inf  # the complementarity, relative to P: what it will certify to, about
-    left: float = np.inf  # what the step began with: the complementarity, and what the imbalance was worth
-    fell: tuple[int, float, float] = (0, np.inf, np.inf)  # when one of the two was last half of its least; these
+    fell: tuple[int, float, float] = (0, np.inf, np.inf)  # when it or the imbalance last halved, and both
 
 
 def fits(form: Form) -> Callable[[EdgeBlock], bool]:
@@ -186,8 +185,7 @@ class InteriorBlocks:
         none = (np.zeros((rows.m, rows.k, rows.k)) for rows in self.rows)  # of what holds nodes
         blocks = [bends.get(k, zero) for k, zero in enumerate(none)]
         v = [pull.scaling.v for pull in pulls]
-        between = _complementarity(v)
-        mu = max(between, BALANCE * worth) / max(sum(each.shape[1] for each in v), 1)
+        mu = max(_complementarity(v), BALANCE * worth) / max(sum(each.shape[1] for each in v), 1)
         solve = self.system.factorised(blocks, min(mu, self.worth) * self.still)
         newton = Directions(pulls, solve, before.slope)
         move = newton.move(mu)
@@ -198,9 +196,7 @@ class InteriorBlocks:
         carried = tuple((each.q, each.eta, each.v) for each in scalings)
         point = self._conserved(point, slope, solve, blocks)
         ended = 0.0 < gap < FINEST
-        return State(
-            self.view, before.round + 1, after, early, carried, slope, point, ended, primal, gap, between + worth
-        )
+        return State(self.view, before.round + 1, after, early, carried, slope, point, ended, primal, gap)
 
     def _primal(self, w: Array) -> float:
         """P(w) without the constraints, which w may violate."""

@@ -15,7 +15,7 @@ from ...terms.losses import AbstractSmoothLoss
 from ._interior import InteriorBlocks, State, fits, has_pieces
 from .kinks import NormCones, SideCones
 
-PATIENCE = 15  # steps in which the gap falls to a half, or complementarity and imbalance do, where they lead anywhere
+PATIENCE = 15  # steps in which complementarity or the imbalance falls to a half, where steps lead anywhere
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,10 @@ class InteriorPoint(AbstractIteration):
             try:
                 with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                     after = InteriorBlocks.of(state.view).step(state)
-                return replace(after, fell=_fallen(after, state.fell))
+                least = state.fell[1:]
+                now = after.gap, float(np.abs(after.slope).max(initial=0.0))
+                fallen = any(a < 0.5 * b for a, b in zip(now, least, strict=True))
+                return replace(after, fell=(after.round, *map(min, now, least)) if fallen else state.fell)
             except ArithmeticError:  # where many losses are flat, say
                 state = replace(state, stuck=True)
         return replace(state, round=state.round + 1)
@@ -129,11 +132,3 @@ class InteriorPoint(AbstractIteration):
     def point(self, state: State) -> Point:
         w, flows, prices = state.point
         return w, InteriorBlocks.of(state.view).joined(flows or ()), prices
-
-
-def _fallen(after: State, before: tuple[int, float, float]) -> tuple[int, float, float]:
-    """The last step in which the gap or what is left fell to a half of its least, and the least of either: relative to
-    P, which may fall faster, the gap may rise for long; and at w = 0 no imbalance is worth anything."""
-    _, gap, left = before
-    fallen = after.gap < 0.5 * gap or after.left < 0.5 * left
-    return (after.round, min(gap, after.gap), min(left, after.left)) if fallen else before
