@@ -2,7 +2,10 @@
 
 import ast
 from pathlib import Path
+from types import SimpleNamespace
 
+import conftest
+import pytest
 from slow import LISTED, SLOW, STAY, slowest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,6 +25,30 @@ def test_what_is_left_out_are_tests_that_there_are():
     for file in {name.partition("::")[0] for name in listed}:
         there = {each.name for each in ast.parse((ROOT / file).read_text()).body if isinstance(each, ast.FunctionDef)}
         assert {name.partition("::")[2] for name in listed if name.startswith(file + "::")} <= there
+
+
+@pytest.mark.parametrize(
+    ("options", "named", "run"),
+    [
+        ((), "tests", ["quick"]),
+        (("--slow",), "tests", ["slow"]),
+        ((), "tests/terms", ["quick", "slow"]),
+        (("--whole",), "tests", ["quick", "slow", "whole"]),
+    ],
+)
+def test_slow_ones_are_left_out_where_all_are_run(options, named, run):
+    items = [
+        SimpleNamespace(name=name, nodeid=nodeid, get_closest_marker=lambda mark, name=name: mark == name)
+        for name, nodeid in (("quick", "tests/a.py::test_a"), ("slow", min(SLOW) + "[x]"), ("whole", "tests/a.py::b"))
+    ]
+    config = SimpleNamespace(
+        args=[named],
+        getini=lambda _: ["tests"],
+        getoption=options.__contains__,
+        hook=SimpleNamespace(pytest_deselected=lambda items: None),
+    )
+    conftest.pytest_collection_modifyitems(config, items)
+    assert [item.name for item in items] == run
 
 
 def test_they_are_run_before_a_change_is_taken():
