@@ -155,7 +155,7 @@ def test_ctrl_c_ends_it_in_one_line_that_says_what_is_done_and_how_to_go_on(fold
         return solve(*arguments, **options)
 
     monkeypatch.setattr(Warm, "solve", interrupted)
-    monkeypatch.setattr(recipe, "_strengths", lambda problem: [0.1, 1.0])
+    monkeypatch.setattr(recipe, "_strengths", lambda problem, given=None: [0.1, 1.0])
     ended = run("fit", "visits.csv", "edges.csv", *ASKED, "--missing", "drop")
     assert ended.exit_code == 130
     assert ended.output.startswith(f"Interrupted: {done}")
