@@ -245,3 +245,11 @@ def test_rows_that_cannot_be_predicted_are_named_by_their_lines_and_a_file_that_
     assert pd.read_csv("others.csv")["clinic"].tolist() == ["St. A", "St. F"]
     monkeypatch.setattr(gr, "fit", lambda *_, **__: pytest.fail("fitted in vain"))
     assert "--predict: there is no file 'row.csv'" in run(*asked, "row.csv", "predictions.csv").output
+
+
+def test_remedies_are_those_that_can_be_typed():
+    said = typed("take covariance='model'; leave loss= out: PoissonLoss is the loss of such a target")
+    assert said == (
+        "take gr.inference.local_regions in Python with covariance='model'; leave --loss out: PoissonLoss is the loss of "
+        "such a target"
+    )
