@@ -250,6 +250,6 @@ def test_rows_that_cannot_be_predicted_are_named_by_their_lines_and_a_file_that_
 def test_remedies_are_those_that_can_be_typed():
     said = typed("take covariance='model'; leave loss= out: PoissonLoss is the loss of such a target")
     assert said == (
-        "take gr.inference.local_regions in Python with covariance='model'; leave --loss out: PoissonLoss is the loss of "
-        "such a target"
+        "take gr.inference.local_regions in Python with covariance='model'; leave --loss out: PoissonLoss is the "
+        "loss of such a target"
     )
