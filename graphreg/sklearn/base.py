@@ -107,7 +107,8 @@ class AbstractGraphEstimator(BaseEstimator, ABC):
             or the row. All are ValueErrors.
         InfeasibleError, FailedError
             Where there is no answer that could be given. Of any other that is not certified a ConvergenceWarning says
-            why, and what to do. A UserWarning counts the nodes of the graph that have no rows, or no edges.
+            why, and what to do. A UserWarning counts the nodes of the graph that have rows and no
+            edges, are probably misspelt, or, where they are more than half, have no rows.
         """
         self._check_parameters()
         if y is None:

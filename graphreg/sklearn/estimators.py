@@ -137,10 +137,10 @@ class GraphRegressor(AbstractGraphRegressor):
     Examples
     --------
     >>> X, y, county = np.array([[0.0], [1.0], [0.0], [1.0]]), np.array([0.0, 1.0, 0.2, 1.2]), ["a", "a", "b", "b"]
-    >>> model = GraphRegressor([("a", "b")], strength=0.05).fit(X, y, node=county)
+    >>> model = GraphRegressor([("a", "b"), ("b", "c")], strength=0.05).fit(X, y, node=county)
     >>> model.nodes_, model.certified_
-    (('a', 'b'), True)
-    >>> model.predict([[1.0]], node=["b"]).shape
+    (('a', 'b', 'c'), True)
+    >>> model.predict([[1.0]], node=["c"]).shape
     (1,)
     """
 

@@ -155,7 +155,7 @@ def test_ctrl_c_ends_it_in_one_line_that_says_what_is_done_and_how_to_go_on(fold
         return solve(*arguments, **options)
 
     monkeypatch.setattr(Warm, "solve", interrupted)
-    monkeypatch.setattr(recipe, "_strengths", lambda problem: [0.1, 1.0])
+    monkeypatch.setattr(recipe, "_strengths", lambda problem, given=None: [0.1, 1.0])
     ended = run("fit", "visits.csv", "edges.csv", *ASKED, "--missing", "drop")
     assert ended.exit_code == 130
     assert ended.output.startswith(f"Interrupted: {done}")
@@ -245,3 +245,11 @@ def test_rows_that_cannot_be_predicted_are_named_by_their_lines_and_a_file_that_
     assert pd.read_csv("others.csv")["clinic"].tolist() == ["St. A", "St. F"]
     monkeypatch.setattr(gr, "fit", lambda *_, **__: pytest.fail("fitted in vain"))
     assert "--predict: there is no file 'row.csv'" in run(*asked, "row.csv", "predictions.csv").output
+
+
+def test_remedies_are_those_that_can_be_typed():
+    said = typed("take covariance='model'; leave loss= out: PoissonLoss is the loss of such a target")
+    assert said == (
+        "take gr.inference.local_regions in Python with covariance='model'; leave --loss out: PoissonLoss is the "
+        "loss of such a target"
+    )

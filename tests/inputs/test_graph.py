@@ -4,6 +4,7 @@ import time
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -241,3 +242,9 @@ def test_positions_stand_in_groups_by_their_number():
 def test_rows_of_one_number_have_their_mean():
     values = np.array([[1.0, 0.0], [5.0, 2.0], [3.0, 4.0]])
     np.testing.assert_array_equal(means_of(np.array([0, 1, 0]), values), [[2.0, 2.0], [5.0, 2.0], [2.0, 2.0]])
+
+
+def test_points_of_a_frame_have_the_labels_of_its_index():
+    points = pd.DataFrame({"x": [0.0, 1.0, 5.0]}, index=["a", "b", "c"])
+    assert Graph.nearest_neighbours(points, k=1).edges() == [("a", "b"), ("b", "c")]
+    assert Graph.nearest_neighbours(points, k=1, labels=[7, 8, 9]).labels == (7, 8, 9)

@@ -567,3 +567,12 @@ def test_a_judged_point_takes_claims_as_an_answer_does(tmp_path):
     proved = judged.prove(tmp_path / "judged.json", claims=["split", "near"])
     assert {"bounds", "split"} <= set(proved.claims)
     assert check((tmp_path / "judged.json").read_bytes())  # raises where a claim does not hold
+
+
+def test_flows_that_are_no_numbers_are_named_by_edge_or_row():
+    data = gr.NodeData.from_dict({k: ([[1.0]], [float(k)]) for k in range(3)})
+    problem = gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(nx.path_graph(3), gr.L2()))
+    with pytest.raises(ModelError, match=r"the flow of \(1, 2\) has NaN or infinite entries"):
+        problem.certify(np.zeros((3, 1)), flows={(0, 1): [0.0], (1, 2): [np.nan]})
+    with pytest.raises(ModelError, match=r"flows\[0\] has NaN or infinite entries, first in row 1"):
+        problem.certify(np.zeros((3, 1)), flows=np.array([0.0, np.nan]))
