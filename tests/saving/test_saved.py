@@ -137,10 +137,10 @@ def test_files_that_are_none(path, tmp_path):
         gr.load(path, chain())
     run = tmp_path / "run.npz"
     chain().solve(gr.PrimalDual(), checkpoint=run)
-    with pytest.raises(CheckpointError, match="no checkpoint of a solution but of a run"):
+    with pytest.raises(CheckpointError, match="no file of a solution but of a run"):
         gr.load(run)
     chain().solve().save(path)
-    with pytest.raises(CheckpointError, match="no checkpoint of a run but of a solution"):
+    with pytest.raises(CheckpointError, match="no file of a run but of a solution"):
         chain().solve(gr.PrimalDual(), checkpoint=path)
     whole = path.read_bytes()
     for size in range(0, len(whole), 97):
@@ -304,5 +304,5 @@ def test_a_loaded_answer_says_nothing_of_messages_that_it_does_not_know(tmp_path
 
 def test_another_archive_is_refused_by_its_name(tmp_path):
     np.savez(tmp_path / "foreign.npz", a=np.ones(3))
-    with pytest.raises(CheckpointError, match=r"foreign\.npz' is no checkpoint of graphreg"):
+    with pytest.raises(CheckpointError, match=r"foreign\.npz' is no file of graphreg"):
         gr.load(tmp_path / "foreign.npz", chain())
