@@ -278,7 +278,7 @@ class Solution(Shown):
         Returns
         -------
         KKT
-            ``.table`` (one row per condition and term), ``.total``, ``.gap``, and ``.reason`` where there is none.
+            ``.table`` (a DataFrame, one row per condition and term), ``.total``, ``.gap``, and ``.reason`` where there is none.
 
         Examples
         --------

@@ -152,6 +152,22 @@ def test_files_that_are_none(path, tmp_path):
         gr.load(path)
 
 
+def test_no_message_on_a_saved_solution_calls_it_a_checkpoint(path, tmp_path):
+    solution, said = chain().solve(), []
+    solution.save(path)
+    whole, cut, junk = path.read_bytes(), tmp_path / "cut", tmp_path / "junk"
+    cut.write_bytes(whole[:300])
+    junk.write_text("of somebody else")
+    tries = [lambda: gr.load(path, chain(n=9)), *(lambda at=at: gr.load(at) for at in (cut, junk, tmp_path))]
+    tries += [lambda: gr.load(""), lambda: solution.save(tmp_path), lambda: solution.save(tmp_path / "none" / "a")]
+    for each in tries:
+        with pytest.raises(CheckpointError) as found:
+            each()
+        said.append(str(found.value).replace(str(tmp_path), ""))
+    assert not [each for each in said if "checkpoint" in each]
+    assert said[0].startswith("the solution ")
+
+
 def test_nothing_of_somebody_elses_is_overwritten(path, tmp_path):
     solution = chain().solve()
     run = tmp_path / "run.npz"
