@@ -184,7 +184,8 @@ class Problem(checks.ChecksNames, ShownFormula):
             that of a baseline, which solves a problem of its own).
         callback : callable, optional
             Called with the `Record` of every check. Where it raises KeyboardInterrupt, the run ends there as by Ctrl-C:
-            "interrupted", with the best point so far and its certificate. Whatever else it raises is passed on.
+            with the best point so far and its certificate, "interrupted" (or "certified", where that has the ``gap``).
+            Whatever else it raises is passed on.
         observe : Observer, or what it observes, optional
             The iterates to be kept, for ``solution.observed``: "w", ("w", "flows"), {"error": a function of an
             Observation}, or ``gr.Observer(what, rounds=...)``. They are those of the method, and not certified.
