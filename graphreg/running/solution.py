@@ -283,7 +283,7 @@ class Solution(Shown):
         Returns
         -------
         KKT
-            ``.table`` (a DataFrame, one row per condition and term), ``.total``, ``.gap``, and ``.reason`` where there is none.
+            ``.table`` (a DataFrame: condition by condition), ``.total``, ``.gap``, and ``.reason`` where there is none.
 
         Examples
         --------
