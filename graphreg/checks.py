@@ -219,17 +219,23 @@ OTHER_NAMES = {
 }
 
 
+_takers: dict[str, list[str]] = {}  # the functions that have an argument, by its name
+
+
 def named(function: Callable[P, T]) -> Callable[P, T]:
     """The function; an argument that it does not have is refused with the one that was meant, by its name in other
-    packages or nearly so."""
+    packages or nearly so, or with the functions that have it."""
     known = signature(function).parameters
+    for name in known:
+        _takers.setdefault(name, []).append(function.__qualname__)
     meant = {other: name for name, others in OTHER_NAMES.items() if name in known for other in others}
 
     @wraps(function)
     def call(*args: P.args, **given: P.kwargs) -> T:
         for name in given:
             if name not in known:
-                hint = f"; here it is {meant[name]}=" if name in meant else did_you_mean(name, known)
+                others = f"; it is one of {', '.join(sorted(_takers[name]))}" if name in _takers else ""
+                hint = f"; here it is {meant[name]}=" if name in meant else did_you_mean(name, known) or others
                 raise ArgumentError(f"{function.__name__} has no argument {name!r}{hint}")
         return function(*args, **given)
 

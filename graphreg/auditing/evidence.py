@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from ..problem import Problem
 from .algorithms import AbstractAlgorithm
 from .behaviour import ENDS, PATH, Repeats, order, steep, stressed, unsettled
@@ -88,16 +90,17 @@ class Evidence:
         elif algorithm.isolated:
             self.add("locality", "holds", f"every node was run by itself; no other way was seen ({tried})")
         elif found.at_once and not (self.explicit and "local" in self.claims):
-            self.add("locality", "remark", "every node hears of every other at once: a server, or one place")
-        elif early and sums:
-            said = f"all nodes hear of all others by sums over all nodes, which it records ({sums} in the main run)"
-            self.add("locality", "remark", said)
+            two = ", or two exchanges in a round" if (found.hops[np.isfinite(found.hops)] <= 2).all() else ""
+            self.add("locality", "remark", f"every node hears of every other at once: a server, or one place{two}")
         elif early:
             j, i = early[0]
             said = f"{found.pair(j, i)}, {int(found.hops[j, i])} hops away, after {int(found.rounds[j, i])} round(s)"
-            self._claimed(
-                "local", "locality", f"{len(early)} pairs of nodes know of each other too early, first {said}"
-            )
+            said = f"{len(early)} pairs of nodes know of each other too early, first {said}"
+            if sums:
+                said += f"; it records sums over all nodes ({sums} in the main run), by which they may"
+                self.add("locality", "remark", said)
+                return
+            self._claimed("local", "locality", said)
             if wrong or found.share_early <= SOME:
                 self.add("locality", "name", f"read of a non-neighbour: node {found.pair(j, i)}")
             else:

@@ -56,12 +56,21 @@ class Delays:
     @property
     def share_early(self) -> float:
         """The share of the pairs further apart than a hop that heard of each other before so many rounds."""
-        far = self._far
-        return float((self.rounds[far] < self.hops[far]).mean()) if far.any() else 0.0
+        return float((self._hops_after[self._far] < self.hops[self._far]).mean()) if self._far.any() else 0.0
 
     @property
     def _far(self) -> Array:
         return self.tried[:, None] & (self.hops >= 2) & np.isfinite(self.hops)
+
+    @property
+    def _near(self) -> Array:
+        return self.rounds[self.tried[:, None] & (self.hops == 1)]
+
+    @property
+    def _hops_after(self) -> Array:
+        """The hops that messages of one exchange a round have gone by then. Where neighbours hear in the round in
+        which a node steps, it sends after its step, and that round counts."""
+        return self.rounds + int(np.median(self._near) == 0 if self._near.size else 0)
 
     @property
     def at_once(self) -> bool:
@@ -69,22 +78,24 @@ class Delays:
         decide only where none are further, as two exchanges in a round look alike there."""
         far = self._far & (self.hops >= 3)
         far = far if far.any() else self._far
-        soon = np.minimum(2, np.median(self.rounds[self.tried[:, None] & (self.hops == 1)])) if far.any() else 0
+        soon = np.minimum(2, np.median(self._near)) if self._near.size else 0  # of a hierarchy none are neighbours
         return bool(far.any() and (self.rounds[far] <= soon).mean() > AT_ONCE)
 
     @property
     def hops_a_round(self) -> int:
-        """The hops that messages go in a round everywhere; 1 where only some pairs are early."""
+        """The hops that messages go in a round everywhere, or to all that are nearest beyond a hop, as where nodes
+        hear of the others by chance later; 1 where only some pairs are early."""
         far = self._far & (self.rounds < NEVER)
-        if not far.any() or self.share_early <= UNIFORM:
-            return 1
-        return max(1, int(np.ceil(np.median(self.hops[far] / np.maximum(self.rounds[far], 1)) - 1e-9)))
+        first = far & (self.hops == self.hops[self._far].min(initial=np.inf))
+        paces = (self.hops[each] / np.maximum(self._hops_after[each], 1) for each in (far, first))
+        often = [pace for pace in paces if pace.size and (pace > 1.0).mean() > UNIFORM]
+        return max((int(np.ceil(np.median(pace) - 1e-9)) for pace in often), default=1)
 
     def early(self) -> list[tuple[int, int]]:
         """The pairs (j, i) for which i knew of j before a message could have come, the earliest first, and of these the
         furthest apart, from which the others follow; none where several hops a round are the rule."""
         k = self.hops_a_round
-        pairs = np.argwhere(self._far & (k * self.rounds < self.hops)).tolist()
+        pairs = np.argwhere(self._far & (k * self._hops_after < self.hops)).tolist()
         pairs.sort(key=lambda pair: (self.rounds[pair[0], pair[1]], -self.hops[pair[0], pair[1]]))
         return [(j, i) for j, i in pairs]
 

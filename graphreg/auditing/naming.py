@@ -132,7 +132,7 @@ AGREE = 1e-6  # relative disagreement of nodes that agree
 NOTHING = 1e-6  # of the optimum, a limit that is 0
 DEPENDS = 0.1  # of the distance, by which a limit that depends on the start moves with it
 ROUGH = 3e-2  # a distance within which rounding to few digits may stop a run
-SHOWN = 4  # families that no limit tells apart, at most
+SHOWN = 4  # families, or modified problems, that no limit tells apart, at most
 
 
 @dataclass(frozen=True)
@@ -230,6 +230,10 @@ def _of_dictionary(optimum: Optimum, limit: Limit) -> Iterator[Finding]:
         yield Finding("dictionary", "remark", f"the limit is 0, as with {best.name}, and with all that is stronger")
     elif best is not None:
         yield Finding("dictionary", "name", f"{best.name} (its optimum is {best.ratio:.1e} of the distance away)")
+    elif found and found[0].ratio <= CLOSE:
+        alike = [each.name for each in found if each.ratio <= APART * max(found[0].ratio, SAME)]
+        said = f"the limit lies at the optima of {' and of '.join(alike[:SHOWN])}, and cannot tell them apart"
+        yield Finding("dictionary", "remark", f"{said} ({found[0].ratio:.1e} of the distance away)")
     elif found:
         near = f"nearest {found[0].name}, {found[0].ratio:.2g} of the distance away"
         yield Finding("dictionary", "remark", f"none of {len(found)} modified problems has this optimum; {near}")

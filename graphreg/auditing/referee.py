@@ -41,6 +41,7 @@ def audit(
     seed: int = 0,
     seconds: float = 60.0,
     claims: Sequence[str] | None = None,
+    progress: bool | None = None,
 ) -> Audit:
     """Audit an algorithm: where it leads, whether its nodes hear only of their neighbours, and what it does instead.
 
@@ -70,6 +71,8 @@ def audit(
         neighbours can have come; prompt, no message is held back; repeatable, the same seed gives the same run;
         steps, these follow the data, so that steeper ones do no harm. All of them by default (but what takes a step in
         one place, as with a server, is not held to be local). Only what is claimed can fail.
+    progress : bool, optional
+        Whether to show on stderr, after a second, what is being tried; by default where that is a terminal.
 
     Returns
     -------
@@ -91,11 +94,12 @@ def audit(
     (checks.count | None)(rounds, "rounds")
     checks.seed(seed, "seed")
     checks.seconds(seconds, "seconds")
+    (checks.switch | None)(progress, "progress")
     chosen = algorithm_of(algorithm)
     chosen.check(problem)
     claimed = None if claims is None else tuple(_claims(claims))
     referee = _Referee(problem, chosen, rounds, seed, seconds, claimed)
-    with within(seconds), stages("audit") as referee.at:
+    with within(seconds), stages("audit", progress) as referee.at:
         referee.go()
         return referee.report(algorithm)
 

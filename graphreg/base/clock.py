@@ -23,6 +23,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 STEPS = 100  # within which Python raises what another thread has asked it to raise
+BEAT = 1.0  # seconds after which a bar is shown anew
 LAST = 0.25  # seconds for the last word on what is there when the time is up, or Ctrl-C is pressed
 
 _deadline: contextvars.ContextVar[float] = contextvars.ContextVar("deadline", default=math.inf)
@@ -232,13 +233,19 @@ def progress_bar(shown: bool | None, **how: Any) -> Generator[Callable[..., None
             bar.set_postfix_str(visible(said), refresh="delay" not in how)  # a refresh would not wait
             bar.update(steps)
 
-        late = threading.Timer(how.get("delay", 0.0), bar.refresh)  # a step may take long by itself
-        late.daemon = True
-        late.start()
+        ended = threading.Event()
+
+        def beat() -> None:  # a step may take long by itself: the clock beside it goes on
+            wait = how.get("delay", 0.0)
+            while not ended.wait(wait):
+                bar.refresh()
+                bar.delay, wait = 0.0, BEAT  # what was shown is taken away at the end, which tqdm else leaves
+
+        threading.Thread(target=beat, daemon=True).start()
         try:
             yield tell
         finally:
-            late.cancel()
+            ended.set()
 
 
 @contextmanager

@@ -212,7 +212,7 @@ class Certificate(Shown):
         Returns
         -------
         KKT
-            ``.table`` (one row per condition and term), ``.total``, ``.gap``, and ``.reason`` where there is none.
+            ``.table`` (a DataFrame: condition by condition), ``.total``, ``.gap``, and ``.reason`` where there is none.
 
         Examples
         --------

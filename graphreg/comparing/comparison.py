@@ -303,8 +303,9 @@ def compare(  # noqa: PLR0913
         Rows held out, with the columns that the data had: after the rounds at which an `Observer` looks, every method
         is scored on them, all rows together, by accuracy (of classes), deviance (of counts), mse, or else its loss. A
         function takes the `Observation` of such a round, with its ``coef``, ``predict`` and ``score``, and returns a
-        number. What is scored is the iterate, of methods without rounds the answer. Rows at nodes that lie
-        (``engine=gr.Malicious(...)``) are left out; a function leaves them out itself.
+        number; where it raises KeyboardInterrupt, all ends as by Ctrl-C. What is scored is the iterate, of methods
+        without rounds the answer. Rows at nodes that lie (``engine=gr.Malicious(...)``) are left out; a function leaves
+        them out itself.
     availability : number, mapping, sampler or Availability, optional
         Who is there in a round, the same for every method that has the option ``availability`` and was not given one:
         as the draws follow from the seed, a node that is away in a round of one method is away in that round of all.

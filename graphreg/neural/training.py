@@ -150,7 +150,8 @@ def train(
         losses with a curvature of about 1.
     callback : callable, optional
         ``callback(k, w)`` before the first round (k = 0) and after each, w (n, d): rows of the nodes that have data, in
-        the order of ``networks.labels``, and then of the others.
+        the order of ``networks.labels``, and then of the others. What it raises ends the training, is passed on, and
+        leaves no result: keep the w that you want.
 
     Returns
     -------

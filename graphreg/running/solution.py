@@ -238,7 +238,7 @@ class Solution(Shown):
             vars(self).pop("_proved_clusters")  # the next call looks for all
         return found
 
-    def held(self, prove: bool = False) -> HeldRows:
+    def held(self, prove: bool = False, *, seconds: float | None = None) -> HeldRows:
         """The rows of the penalties that hold at every optimum, those that hold at none, and those that are open: the
         edges between equal nodes, the coefficients that are 0, the knots of a trend, the constraints that are active.
 
@@ -251,11 +251,14 @@ class Solution(Shown):
         prove : bool
             Whether to try the rows that are open, at most 50 of them, for a proof that they do not hold: a conic
             programme each.
+        seconds : float, optional
+            A budget of time, for the proofs.
 
         Returns
         -------
         HeldRows
-            ``.table``, ``.counts`` and ``.keys(state)``.
+            ``.table``, ``.counts`` and ``.keys(state)``. After Ctrl-C, and where the time is up, with the proofs found
+            so far; ``.advice`` says what cut it short.
 
         Raises
         ------
@@ -267,7 +270,9 @@ class Solution(Shown):
         >>> sum(solution.held().counts.values())
         3
         """
-        return held_rows(self._answer, tied_bound if checks.switch(prove, "prove") else None)
+        (checks.seconds | None)(seconds, "seconds")
+        with within(seconds):
+            return held_rows(self._answer, tied_bound if checks.switch(prove, "prove") else None)
 
     def kkt(self) -> KKT:
         """The optimality conditions in numbers: what is missing of each, and at which node or edge most.
@@ -278,7 +283,7 @@ class Solution(Shown):
         Returns
         -------
         KKT
-            ``.table`` (one row per condition and term), ``.total``, ``.gap``, and ``.reason`` where there is none.
+            ``.table`` (a DataFrame: condition by condition), ``.total``, ``.gap``, and ``.reason`` where there is none.
 
         Examples
         --------

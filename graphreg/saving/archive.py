@@ -57,7 +57,7 @@ def write(path: Path, header: dict[str, Any], arrays: dict[str, Array], limits: 
     sizes = [len(text), *(extent(a.shape, a.strides, a.itemsize) + a.nbytes + SPARE for a in arrays.values())]
     if max(sizes) > limits.member or sum(sizes) > limits.file:
         raise CheckpointError(
-            f"the checkpoint {str(path)!r} would have {sum(sizes)} bytes, {max(sizes)} of them in one piece, more than "
+            f"the file {str(path)!r} would have {sum(sizes)} bytes, {max(sizes)} of them in one piece, more than "
             "the problem can need; keep less in the state of the method"
         )
     try:
@@ -68,7 +68,7 @@ def write(path: Path, header: dict[str, Any], arrays: dict[str, Array], limits: 
                     np.lib.format.write_array(member, np.asarray(array, order="C"), allow_pickle=False)
     except OSError as error:
         raise CheckpointError(
-            f"the checkpoint {str(path)!r} could not be written: {error.strerror or error}; make room for it or allow "
+            f"the file {str(path)!r} could not be written: {error.strerror or error}; make room for it or allow "
             "it, or name another place"
         ) from error
 
@@ -85,13 +85,13 @@ def read(path: Path, limits: Limits = UNLIMITED) -> tuple[dict[str, Any], dict[s
                 raise ValueError(f"it has {size} bytes, more than the problem can need")
             with zipfile.ZipFile(file) as archive:
                 if HEADER not in archive.namelist():
-                    raise CheckpointError(f"{str(path)!r} is no checkpoint of graphreg; name another file")
+                    raise CheckpointError(f"{str(path)!r} is no file of graphreg; name another file")
                 return _content(archive, size, limits)
     except CheckpointError:
         raise
     except (*DAMAGE, MemoryError) as error:
         raise CheckpointError(
-            f"{str(path)!r} is a damaged checkpoint, or none at all ({error}); name another file, or remove "
+            f"{str(path)!r} is a damaged file of graphreg, or none ({error}); name another file, or remove "
             "this one if it is graphreg's own"
         ) from error
 

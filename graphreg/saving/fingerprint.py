@@ -94,10 +94,10 @@ def differences(here: Fingerprint, present: Mapping[str, str]) -> list[str]:
     out: list[str] = []
     for key in (key for key in here if key in present and here[key] != present[key]):
         one, two = here[key], present[key]
-        out.append(key if "#" in (one[:1], two[:1]) else f"{key} ({one} here, {two} in the checkpoint)")
+        out.append(key if "#" in (one[:1], two[:1]) else f"{key} ({one} here, {two} in the file)")
     if not out:
         out += [f"{key} (only here)" for key in here if key not in present]
-        out += [f"{key} (only in the checkpoint)" for key in present if key not in here]
+        out += [f"{key} (only in the file)" for key in present if key not in here]
     return [*out[:MOST], f"and {len(out) - MOST} more"] if len(out) > MOST else out
 
 

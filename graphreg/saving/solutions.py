@@ -43,7 +43,7 @@ ASSUMED = (
 def save(solution: Solution, path: Any) -> None:
     """Write the file, see `Solution.save`."""
     asked, form = _file_of(path), solution.form
-    place = place_of(asked)
+    place = place_of(asked, KIND)
     if place.exists() and not _is_solution(archive.header_of(place)):
         raise CheckpointError(f"{str(asked)!r} is there, and no solution of graphreg; name another file, or remove it")
     names = {"labels": list(map(_plain, form.labels)), "coordinates": list(map(_plain, form.space.coordinates))}
@@ -191,7 +191,7 @@ def _file_of(path: Any) -> Path:
 def _read(path: Any, form: Form | None) -> tuple[Store, dict[str, Any]]:
     """The file of one solution, of this form where it is given, and what it holds, see `save`."""
     asked = _file_of(path)
-    if not place_of(asked).exists():
+    if not place_of(asked, KIND).exists():
         raise CheckpointError(f"there is no file {str(asked)!r}; save a solution there first")
     store = Store(Checkpoint(asked), KIND, None if form is None else {"problem": of_problem(form)}, form, alone=False)
     with store.reading():

@@ -92,7 +92,7 @@ class Store:
             raise
 
     def __str__(self) -> str:
-        return f"the checkpoint {str(self.checkpoint.file)!r}"
+        return f"the {'solution' if self.kind == 'solution' else 'checkpoint'} {str(self.checkpoint.file)!r}"
 
     def close(self, say: bool = False) -> None:
         """Leave the file to others; ``say`` in a warning what `ending` says."""
@@ -116,7 +116,7 @@ class Store:
         name = repr(str(self.checkpoint.file))
         if not isinstance(header, dict) or not str(header.get("format")).startswith("graphreg "):
             # up to version 2 every kind had a name of its own
-            raise CheckpointError(f"{name} is no checkpoint of graphreg; name another file for it")
+            raise CheckpointError(f"{name} is no file of graphreg; name another file for it")
         version, versions = header.get("version"), header.get("versions")
         if version != VERSION and is_whole(version):
             writer = versions.get("graphreg", "") if isinstance(versions, dict) else ""
@@ -130,7 +130,7 @@ class Store:
         check_entries(header, HEADER, "its header")
         if header["kind"] != self.kind:
             raise CheckpointError(
-                f"{name} is no checkpoint of a {self.kind} but of a {header['kind']}; name another file for it"
+                f"{name} is no file of a {self.kind} but of a {header['kind']}; name another file for it"
             )
         if self.of is None:
             return

@@ -57,7 +57,8 @@ def check_strength(penalty: AbstractPenalty, strength: Strength, weighted: bool,
         return
     name = penalty.called()
     if strength != Strength():
-        raise TermError(f"{where} is a constraint ({name}) and takes no strength, got {strength.text()}; leave it out")
+        got = f"got {strength.text()} in all (before it, and before sums that it is in); leave it out"
+        raise TermError(f"{where} is a constraint ({name}) and takes no strength, {got}")
     if weighted:
         raise TermError(f"{where} is a constraint ({name}) and takes no weights; {remedy}")
 

@@ -9,8 +9,9 @@ import pytest
 from audit_cases import network
 
 import graphreg as gr
+from graphreg.auditing import naming
 from graphreg.auditing.balance import accepted, balanced
-from graphreg.auditing.limits import Optimum
+from graphreg.auditing.limits import Limit, Optimum
 from graphreg.auditing.naming import NearProblem, entries, nearest
 from graphreg.compiling import conic
 from graphreg.methods import Exact
@@ -108,6 +109,20 @@ def test_optima_at_the_same_place_are_no_name():
     one, two = NearProblem("a", 1e-12), NearProblem("b", 1e-8)
     assert nearest([one, two, NearProblem("c", 0.9)]) is None
     assert nearest([one, NearProblem("c", 0.9)]) is one
+
+
+def test_optima_that_are_at_the_limit_are_said_where_they_are_no_name(monkeypatch):
+    """It was said that none of the modified problems has this optimum, the nearest at 1e-8 of the distance."""
+    known = Optimum.of(network("l2", seed=1))
+    limit = Limit("wrong", 1.0, 0.0, known.w + 1.0, "")
+    for second, said in ((1e-12, "lies at the optima of near and of other, and cannot"), (0.9, "near (its optimum")):
+        given = [NearProblem("near", 1e-12), NearProblem("other", second), NearProblem("far", 0.95)]
+        monkeypatch.setattr(naming, "entries", lambda form, limit, optimum, given=given: given)
+        (finding,) = naming._of_dictionary(known, limit)
+        assert said in finding.sentence
+        assert "none of" not in finding.sentence
+    monkeypatch.setattr(naming, "entries", lambda form, limit, optimum: [NearProblem("far", 0.95)])
+    assert "none of 1 modified problems has" in next(naming._of_dictionary(known, limit)).sentence
 
 
 def test_what_no_limit_tells_apart_is_one_class():

@@ -11,6 +11,7 @@ from factories import thinned
 import graphreg as gr
 from benchmarks.audits.instances import instance
 from graphreg.auditing.algorithms import algorithm_of
+from graphreg.auditing.evidence import Evidence
 from graphreg.auditing.locality import NEVER, _delay, confirmed, delays, mass
 from graphreg.form import DualPoint
 
@@ -78,8 +79,58 @@ def test_two_exchanges_in_a_round_are_no_server(method, graph):
     assert "server" not in str(gr.audit(problem, method))
 
 
-@pytest.mark.parametrize("graph", [gr.Graph.chain(7), gr.Graph.of(nx.star_graph(6))])
-def test_a_server_is_told_however_near_the_nodes_are(graph):
+@pytest.mark.parametrize("graph", [nx.cycle_graph(8), nx.path_graph(8)])
+def test_the_exchanges_of_a_round_are_counted_and_no_sums_are_blamed(graph):
+    """Exact diffusion has one, after the step; gradient tracking two, and its sums only set its step."""
+    rng = np.random.default_rng(0)
+    samples = {i: (rng.normal(size=(6, 2)), rng.normal(size=6)) for i in graph}
+    loss = gr.SquaredLoss(gr.NodeData.from_dict(samples))
+    problem = gr.Problem(loss + gr.Consensus(gr.Graph.of(graph)))
+    for method, exchanges in ((gr.ExactDiffusion(), 1), (gr.GradientTracking(), 2), (gr.ADMM(), 1)):
+        found = delays(algorithm_of(method), problem, 0)
+        assert (found.hops_a_round, found.early()) == (exchanges, [])
+        said = " ".join(str(gr.audit(problem, method)).split())
+        assert ("about 2 exchanges a round" in said) == (exchanges == 2)
+        assert "sums over all nodes" not in said
+
+
+def test_sums_by_which_far_nodes_may_hear_are_said_beside_what_was_seen():
+    """Steps are balanced in round 10 by a sum over all nodes, which is before a message has gone round the ring."""
+    rng = np.random.default_rng(0)
+    samples = {i: (rng.normal(size=(6, 2)), rng.normal(size=6)) for i in range(30)}
+    loss = gr.SquaredLoss(gr.NodeData.from_dict(samples))
+    problem = gr.Problem(loss + 0.1 * gr.TotalVariation(nx.cycle_graph(30), gr.L2()))
+    report = gr.audit(problem, gr.PrimalDual())
+    (said,) = (each for each in report.findings if each.evidence == "locality")
+    assert said.outcome == "remark"
+    assert "know of each other too early, first" in said.sentence
+    assert "records sums over all nodes" in said.sentence
+    assert "by which they may" in said.sentence
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        (gr.InteriorPoint(), "every node hears of every other at once: a server, or one place"),
+        (gr.ADMM(), "no node hears of another before"),
+        (gr.AsyncAL2SGD(), "about 2 exchanges a round"),
+    ],
+)
+def test_nodes_that_are_coupled_by_servers_alone_have_no_neighbours(method, said):
+    rng = np.random.default_rng(0)
+    samples = {i: (rng.normal(size=(8, 2)), rng.normal(size=8)) for i in range(8)}
+    tree = gr.Hierarchy({i: "west" if i < 4 else "east" for i in range(8)}, weights=(1.0, 0.5))
+    evidence = Evidence(None, ("local",))
+    problem = gr.Problem(gr.SquaredLoss(gr.NodeData.from_dict(samples)) + tree)
+    evidence.locality(algorithm_of(method), problem, 0, 0, noisy=False, wrong=False)
+    (found,) = (each for each in evidence.found if each.evidence == "locality")
+    assert said in found.sentence
+    assert found.outcome != "fails"
+
+
+@pytest.mark.parametrize(("graph", "near"), [(gr.Graph.chain(7), False), (gr.Graph.of(nx.star_graph(6)), True)])
+def test_a_server_is_told_however_near_the_nodes_are(graph, near):
     """On a star nodes are two hops apart at most: a server there is a remark, too, and no read of a non-neighbour."""
 
     def averaged(problem, start=None, seed=None):
@@ -94,6 +145,7 @@ def test_a_server_is_told_however_near_the_nodes_are(graph):
     report = gr.audit(gr.Problem(gr.SquaredLoss(gr.NodeData.from_dict(samples)) + gr.Consensus(graph)), averaged)
     assert report.verdict == "right"
     assert "at once: a server, or one place" in str(report)
+    assert ("or two exchanges in a round" in str(report)) == near
     assert "non-neighbour" not in str(report)
 
 

@@ -303,7 +303,7 @@ def test_what_cannot_be_stated_is_refused(tmp_path):
     problem = gr.Problem(loss + 0.1 * gr.TotalVariation(CHAIN, gr.L1()))
     answer = problem.solve()
     with pytest.raises(
-        ProofError, match=r"the loss log cosh cannot .*; gr\.certify\(problem\.compile\(\)\.cvxpy\)\.prove"
+        ProofError, match=r"log cosh cannot .* no `statement\(\)`; gr\.certify\(problem\.compile\(\)\.cvxpy\)\.prove"
     ):
         answer.prove(tmp_path / "proof.json")
     bounds = gr.certify(problem.compile().cvxpy)  # which is what the message says

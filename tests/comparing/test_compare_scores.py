@@ -31,6 +31,20 @@ def classes():
     return problem_of(rows(20, 0)), rows(50, 1)
 
 
+def test_a_score_that_interrupts_ends_all_with_what_there_is(classes):
+    asked = []
+
+    def score(at):
+        asked.append(at.round)
+        if len(asked) == 4:
+            raise KeyboardInterrupt
+        return 0.0
+
+    found = gr.compare(classes[0], {"first": gr.PrimalDual(), "second": gr.ADMM()}, gap=0, rounds=9, score=score)
+    assert [each.status for each in found.entries.values()] == ["interrupted"]
+    assert (len(asked), found.not_run) == (4, ("second",))
+
+
 @pytest.fixture(scope="module")
 def found(classes):
     problem, unseen = classes

@@ -106,6 +106,31 @@ def test_a_stage_that_takes_long_is_said_without_a_step(notebook):
         assert notebook == []
         time.sleep(0.3)
         assert any("audit" in state and "the main run" in state for state in notebook[0])
+    assert notebook[0][-1] == "", "what was shown while it lasted is gone"
+
+
+def test_the_clock_goes_on_beside_a_stage_that_takes_long(notebook, monkeypatch):
+    monkeypatch.setattr(clock, "BEAT", 0.05)
+    with progress_bar(None, desc="audit", delay=0.05) as tell:
+        tell(1, "the main run")
+        started = time.monotonic()
+        while len(notebook) == 0 or len({state.partition("[")[2][:5] for state in notebook[0]}) < 3:
+            assert time.monotonic() - started < 60.0, "the same seconds are shown for a minute"
+            time.sleep(0.05)
+
+
+@pytest.mark.parametrize("asked", [True, False, None])
+def test_an_audit_is_asked_whether_to_say_what_it_is_at(asked, solution, monkeypatch):
+    told = []
+
+    @contextmanager
+    def bar(shown, **how):
+        told.append((how["desc"], shown))
+        yield lambda steps, text="": None
+
+    monkeypatch.setattr(clock, "progress_bar", bar)
+    gr.audit(solution[0], [np.zeros((4, 1))] * 3, progress=asked)
+    assert ("audit", asked) in told
 
 
 @pytest.fixture(scope="module")

@@ -191,6 +191,19 @@ def test_every_round_is_shown(torch):
     assert not seen[0][1].any()
 
 
+def test_what_a_callback_raises_ends_the_training(torch):
+    seen = []
+
+    def enough(k, w):
+        seen.append(k)
+        if k == 2:
+            raise StopIteration
+
+    with pytest.raises(StopIteration):
+        gr.neural.train(linear(torch, squares(), 5), rounds=9, callback=enough)
+    assert seen == [0, 1, 2]
+
+
 def test_there_is_no_certificate(torch):
     trained = gr.neural.train(linear(torch, squares(), 5), rounds=2)
     assert trained.status == "not convex: no certificate"

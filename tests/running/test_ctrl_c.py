@@ -20,6 +20,7 @@ from graphreg.base import clock
 from graphreg.certificate import clusters
 from graphreg.errors import BudgetError
 from graphreg.methods import AbstractIteration
+from graphreg.running import solution as solution_module
 from graphreg.running import solving
 from graphreg.theory import pooled, routes
 from graphreg.tuning import noise
@@ -273,6 +274,35 @@ def test_proofs_of_edges_that_were_found_before_the_time_was_up_are_kept(monkeyp
     part = solution.clusters(prove=True, seconds=3.0)
     assert part.ended == "out of time"
     assert part.edges["certain"].equals(known.edges["certain"])
+
+
+@pytest.mark.parametrize("why", ["out of time", "interrupted"])
+def test_proofs_of_rows_that_were_found_are_kept(monkeypatch, why):
+    rng = np.random.default_rng(0)
+    data = gr.NodeData.from_arrays(None, np.cumsum(rng.normal(size=12)), range(12))
+    trend = gr.Problem(gr.MeanLoss(data) + 0.3 * gr.L1()(gr.w.along(range(12), 2)))
+    solution = trend.solve(gr.PrimalDual(polish=False), gap=0.1)
+    open_, whole = solution.held(), solution.held(prove=True)
+    assert open_.counts["not held"] < whole.counts["not held"]
+    assert whole.counts["undecided"] > 1
+    bound, asked = solution_module.tied_bound, []
+
+    def late(*args):
+        asked.append(args)
+        if len(asked) > 3:
+            if why == "interrupted":
+                raise KeyboardInterrupt
+            time.sleep(clock.left() + 0.01)
+        return bound(*args)
+
+    monkeypatch.setattr(solution_module, "tied_bound", late)
+    part = solution.held(prove=True, seconds=5.0)
+    assert len(asked) == 4
+    assert part.counts == whole.counts
+    assert f"{why}, so that not all proofs were looked for" in str(part)
+    assert "not all proofs" not in str(whole)
+    with clock.within(0.0):
+        assert "not all proofs" not in str(solution.held())  # of which no proof is asked
 
 
 # ---- theory and inference --------------------------------------------------------------------------------------------

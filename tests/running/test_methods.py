@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import signature
+
 import cvxpy as cp
 import networkx as nx
 import numpy as np
@@ -257,6 +259,39 @@ def test_a_callback_that_interrupts_again_and_again(budget):
     run = interrupted(chain(), interrupt, **budget)
     assert run.status in ("interrupted", "budget")
     assert run.certificate.valid
+
+
+@pytest.mark.parametrize(
+    ("method", "engine"),
+    [
+        (None, None),
+        (gr.ADMM(), None),
+        (gr.InteriorPoint(), None),
+        (gr.PrimalDual(), gr.Actors()),
+        (gr.PrimalDual(), gr.Parts(2)),
+    ],
+)
+def test_every_way_of_solving_is_stopped_by_its_callback(method, engine):
+    seen = []
+
+    def enough(record):
+        seen.append(record)
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+
+    run = chain(loss=gr.LogisticLoss).solve(method, gap=1e-13, callback=enough, engine=engine)
+    assert (run.status, len(seen)) == ("interrupted", 2)
+    assert run.certificate.valid
+
+
+def test_verbs_that_take_a_callback_say_what_happens_where_it_raises():
+    verbs = [each for kind in (gr, gr.Problem, gr.neural) for each in vars(kind).values() if callable(each)]
+    verbs = [each for each in verbs if not isinstance(each, type) and "callback" in signature(each).parameters]
+    assert {each.__name__ for each in verbs} == {"solve", "train"}
+    for each in verbs:
+        said = each.__doc__.partition("callback : callable")[2].partition(" : ")[0]
+        assert "raises" in said
+        assert "passed on" in " ".join(said.split())
 
 
 def test_an_exception_of_a_callback_is_not_swallowed():

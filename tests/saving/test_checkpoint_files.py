@@ -19,12 +19,12 @@ def test_a_file_that_is_no_checkpoint(tmp_path):
     path = tmp_path / "run"
     for content in (b"", b"text", os.urandom(2000)):
         path.write_bytes(content)
-        with pytest.raises(CheckpointError, match="damaged checkpoint, or none"):
+        with pytest.raises(CheckpointError, match="damaged file of graphreg, or none"):
             chain().solve(gr.PrimalDual(), gap=0, rounds=5, checkpoint=path)
         assert path.read_bytes() == content
     with path.open("wb") as file:
         np.savez(file, mine=np.arange(3))
-    with pytest.raises(CheckpointError, match="no checkpoint of graphreg"):
+    with pytest.raises(CheckpointError, match="no file of graphreg"):
         chain().solve(gr.PrimalDual(), gap=0, rounds=5, checkpoint=path)
 
 

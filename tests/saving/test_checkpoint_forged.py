@@ -310,7 +310,7 @@ def test_a_link_is_followed_to_a_file_that_is_there(kept, tmp_path):
     victim, link, circle = tmp_path / "diary", tmp_path / "link", tmp_path / "circle"
     victim.write_text("dear diary")
     link.symlink_to(victim)
-    assert "damaged checkpoint, or none" in gone_on(link)[1]
+    assert "damaged file of graphreg, or none" in gone_on(link)[1]
     assert victim.read_text() == "dear diary"
     link.unlink()
     link.symlink_to(tmp_path / "nothing")

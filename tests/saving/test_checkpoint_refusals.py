@@ -18,14 +18,14 @@ LABELS = [str(k) for k in range(8)]
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"strength": 0.3}, r"strength of TotalVariation\(L2\) 1 \(0.3 here, 0.2 in the checkpoint\)"),
+        ({"strength": 0.3}, r"strength of TotalVariation\(L2\) 1 \(0.3 here, 0.2 in the file\)"),
         ({"seed": 1}, "features of the samples of SquaredLoss 1"),
         ({"shift": 1e-15}, "features of the samples of SquaredLoss 1"),
         ({"loss": gr.HuberLoss}, "the losses"),
         ({"scale": "sum"}, "scales of the samples"),
         ({"penalty": gr.L1()}, "terms on edges"),
         ({"weight": 2.0}, "edge weights"),
-        ({"n": 9}, r"number of nodes \(9 here, 8 in the checkpoint\)"),
+        ({"n": 9}, r"number of nodes \(9 here, 8 in the file\)"),
         ({"labels": LABELS}, "labels of the nodes"),
     ],
 )
@@ -77,14 +77,14 @@ def test_a_parameter_of_another_value(tmp_path):
     problem = chain(strength=strength)
     problem.solve(gr.PrimalDual(), gap=0, rounds=5, checkpoint=path)
     strength.value = 0.25
-    with pytest.raises(CheckpointError, match=r"strength of .* \(0.25 here, 0.2 in the checkpoint\)"):
+    with pytest.raises(CheckpointError, match=r"strength of .* \(0.25 here, 0.2 in the file\)"):
         problem.solve(gr.PrimalDual(), gap=0, rounds=9, checkpoint=path)
     strength.value = 0.2
     assert problem.solve(gr.PrimalDual(), gap=0, rounds=9, checkpoint=path).rounds == 9
 
 
 def test_another_method(stored):
-    with pytest.raises(CheckpointError, match=r"of another method.*relaxation \(1.5 here, 1.8 in the checkpoint\)"):
+    with pytest.raises(CheckpointError, match=r"of another method.*relaxation \(1.5 here, 1.8 in the file\)"):
         chain().solve(gr.PrimalDual(relaxation=1.5), gap=0, rounds=30, checkpoint=stored)
     for other in ITERATIVE:
         if not (isinstance(other, gr.PrimalDual) or other.missing(chain().form)):
@@ -103,7 +103,7 @@ def test_another_format(stored):
     with pytest.raises(CheckpointError, match=r"format version 99.*reads and writes 5"):
         chain().solve(gr.PrimalDual(), gap=0, rounds=30, checkpoint=stored)
     rewritten(stored, version=5, format="something else")
-    with pytest.raises(CheckpointError, match="no checkpoint of graphreg"):
+    with pytest.raises(CheckpointError, match="no file of graphreg"):
         chain().solve(gr.PrimalDual(), gap=0, rounds=30, checkpoint=stored)
 
 
@@ -121,7 +121,7 @@ def test_a_file_of_another_kind(tmp_path):
     lam = gr.Parameter(0.2, name="lam")
     problem, path = chain(strength=lam), tmp_path / "path"
     gr.path(problem, [0.1, 0.2], method=gr.PrimalDual(), gap=1e-2, checkpoint=path)
-    with pytest.raises(CheckpointError, match="no checkpoint of a run but of a path"):
+    with pytest.raises(CheckpointError, match="no file of a run but of a path"):
         problem.solve(gr.PrimalDual(), checkpoint=path)
     rewritten(path, version=2, format="graphreg path", versions={})
     with pytest.raises(CheckpointError, match=r"format version 2.*reads and writes 5; go on with graphreg as it was"):

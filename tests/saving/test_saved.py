@@ -137,10 +137,10 @@ def test_files_that_are_none(path, tmp_path):
         gr.load(path, chain())
     run = tmp_path / "run.npz"
     chain().solve(gr.PrimalDual(), checkpoint=run)
-    with pytest.raises(CheckpointError, match="no checkpoint of a solution but of a run"):
+    with pytest.raises(CheckpointError, match="no file of a solution but of a run"):
         gr.load(run)
     chain().solve().save(path)
-    with pytest.raises(CheckpointError, match="no checkpoint of a run but of a solution"):
+    with pytest.raises(CheckpointError, match="no file of a run but of a solution"):
         chain().solve(gr.PrimalDual(), checkpoint=path)
     whole = path.read_bytes()
     for size in range(0, len(whole), 97):
@@ -150,6 +150,22 @@ def test_files_that_are_none(path, tmp_path):
     os.truncate(path, archive.ALL + 1)
     with pytest.raises(CheckpointError, match="more than the problem can need"):
         gr.load(path)
+
+
+def test_no_message_on_a_saved_solution_calls_it_a_checkpoint(path, tmp_path):
+    solution, said = chain().solve(), []
+    solution.save(path)
+    whole, cut, junk = path.read_bytes(), tmp_path / "cut", tmp_path / "junk"
+    cut.write_bytes(whole[:300])
+    junk.write_text("of somebody else")
+    tries = [lambda: gr.load(path, chain(n=9)), *(lambda at=at: gr.load(at) for at in (cut, junk, tmp_path))]
+    tries += [lambda: gr.load(""), lambda: solution.save(tmp_path), lambda: solution.save(tmp_path / "none" / "a")]
+    for each in tries:
+        with pytest.raises(CheckpointError) as found:
+            each()
+        said.append(str(found.value).replace(str(tmp_path), ""))
+    assert not [each for each in said if "checkpoint" in each]
+    assert said[0].startswith("the solution ")
 
 
 def test_nothing_of_somebody_elses_is_overwritten(path, tmp_path):
@@ -304,5 +320,5 @@ def test_a_loaded_answer_says_nothing_of_messages_that_it_does_not_know(tmp_path
 
 def test_another_archive_is_refused_by_its_name(tmp_path):
     np.savez(tmp_path / "foreign.npz", a=np.ones(3))
-    with pytest.raises(CheckpointError, match=r"foreign\.npz' is no checkpoint of graphreg"):
+    with pytest.raises(CheckpointError, match=r"foreign\.npz' is no file of graphreg"):
         gr.load(tmp_path / "foreign.npz", chain())

@@ -245,6 +245,13 @@ def test_a_constraint_takes_neither_strength_nor_weights(name):
     problem(1 * constraint(with_weight(1.0)))
 
 
+@pytest.mark.parametrize("build", [lambda term: 3.0 * (LOSS + FUSION + term), lambda term: LOSS + 0.5 * (6.0 * term)])
+def test_a_constraint_in_a_sum_that_is_scaled_is_told_that_sums_count(build):
+    """The number in the message need not stand before the constraint itself."""
+    with pytest.raises(TermError, match=r"no strength, got 3 in all \(before it, and before sums that it is in\); leave"):
+        gr.Problem(build(gr.NodePenalty(gr.NonNegative())))
+
+
 @pytest.mark.parametrize("penalty", [gr.NonNegative(), gr.Box(0, 1), gr.Ball(1.0), gr.Zero()], ids=repr)
 def test_a_constraint_on_nodes_takes_neither_strength_nor_weights(penalty):
     name = f"NodePenalty({type(penalty).__name__})"

@@ -299,7 +299,7 @@ def test_a_file_of_something_else_is_refused(tmp_path):
     with pytest.raises(CheckpointError, match="damaged"):
         gr.cross_validate(problem, [0.1], folds=2, checkpoint=file)
     problem.solve(gr.PrimalDual(), gap=1e-2, checkpoint=tmp_path / "run.npz")
-    with pytest.raises(CheckpointError, match="no checkpoint of a cross-validation but of a run"):
+    with pytest.raises(CheckpointError, match="no file of a cross-validation but of a run"):
         gr.cross_validate(problem, [0.1], folds=2, checkpoint=tmp_path / "run.npz")
     with pytest.raises(CheckpointError, match="a folder that does not exist"):
         gr.cross_validate(problem, [0.1], checkpoint=tmp_path / "nowhere" / "cv.npz")

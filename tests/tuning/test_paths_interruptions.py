@@ -153,7 +153,7 @@ def test_a_checkpoint_of_another_path_is_refused(tmp_path):
             gr.path(other, **{"strengths": GRID, "checkpoint": file, **choices})
     run = tmp_path / "run.npz"
     problem.solve(gr.PrimalDual(), checkpoint=run)
-    with pytest.raises(gr.errors.CheckpointError, match="no checkpoint of a path but of a run"):
+    with pytest.raises(gr.errors.CheckpointError, match="no file of a path but of a run"):
         gr.path(problem, GRID, checkpoint=run)
     header, arrays = archive.read(file)
     for wrong in ([{"tree": 17, "generators": [], "arrays": 0}] * 2, header["values"][:1] * 2, None):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...base.clock import alarm, cut_short
 from ...base.display import Html, Shown, details, sentence, title
 from ...base.escaping import visible
 from ...errors import ProofError, TermError
@@ -132,8 +133,8 @@ def held_rows(certificate: Certificate, tied: Tied | None = None) -> HeldRows:
     plain = not form.beside and not any(e.map.edges is None or e.center is not None or _is_interval(e) for e in edges)
     found = _fused(certificate, parts) if plain or not edges else held(certificate, parts)
     claims = list(_claims(certificate, parts, found))
-    tries = _tie(certificate, parts, claims, tied)
-    advice = _advice(parts, claims, tries if tied is None else 0)
+    tries, ended = _tie(certificate, parts, claims, tied)
+    advice = _advice(parts, claims, tries if tied is None else 0) + ended
     return HeldRows(_table(form, parts, claims), certificate.note if certificate.scope == OWN_TERMS else "", advice)
 
 
@@ -230,15 +231,18 @@ def _ends(edge: EdgeBlock, k: int) -> list[float]:
     return [0.0] if k == 1 or has_kink(edge.penalty, k) else []
 
 
-def _tie(certificate: Certificate, parts: Separated, claims: list[_Claim], tied: Tied | None) -> int:
+def _tie(certificate: Certificate, parts: Separated, claims: list[_Claim], tied: Tied | None) -> tuple[int, str]:
     """Rows that can have no value at which they would hold: the problem with that value is worse. How many there are to
-    try: at most `MOST` of the open ones, none that has such a value in this answer."""
+    try: at most `MOST` of the open ones, none that has such a value in this answer; and what cut it short."""
     tries = [(c, e) for c in claims if c.ends for e in c.elsewhere().tolist()]
-    bound: Tied = tied or (lambda *_: -np.inf)
-    for claim, e in sorted(tries, key=lambda each: -abs(float(each[0].value[each[1]])))[:MOST]:
-        if all(bound(parts.form, parts.form.edges[claim.place], e, end) > certificate.primal for end in claim.ends):
-            claim.away[e] = np.nextafter(0.0, 1.0)
-    return min(len(tries), MOST)
+    tries = sorted(tries, key=lambda each: -abs(float(each[0].value[each[1]])))[:MOST]
+    if tied is None or not tries:
+        return len(tries), ""
+    with cut_short() as ended, alarm():
+        for claim, e in tries:
+            if all(tied(parts.form, parts.form.edges[claim.place], e, end) > certificate.primal for end in claim.ends):
+                claim.away[e] = np.nextafter(0.0, 1.0)
+    return len(tries), "".join(f"; {each}, so that not all proofs were looked for" for each in ended)
 
 
 def _table(form: Form, parts: Separated, claims: list[_Claim]) -> pd.DataFrame:

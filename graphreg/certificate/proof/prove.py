@@ -187,7 +187,7 @@ def _agree(certificate: Certificate, stated: float) -> None:
     if not abs(stated - computed) <= DISAGREE * max(abs(stated), abs(computed), at_zero):
         raise ProofError(
             f"P(w) is {computed:.10g} as the terms compute it and {stated:.10g} as they are stated in a proof; a "
-            "`stated` or `parts` does not say what `value` computes"
+            "`statement` or `parts` does not say what `value` computes"
         )
 
 

@@ -183,7 +183,7 @@ def write_out(form: Form, w: Array, point: DualPoint) -> tuple[Form, DualPoint]:
     for block in form.samples:
         if block.loss.statement() is None:
             raise ProofError(
-                f"the loss {block.loss.called()} cannot be stated in a proof: it has no `stated`; {OTHERWISE}"
+                f"the loss {block.loss.called()} cannot be stated in a proof: it has no `statement()`; {OTHERWISE}"
             )
     edges: list[EdgeBlock] = []
     flows: list[Array] = []

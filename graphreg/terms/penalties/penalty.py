@@ -3,7 +3,7 @@
 A new penalty is one file in this folder (or one class of the user's): a frozen dataclass that derives from
 `AbstractPenalty` (or `AbstractNorm`, ...) and says ``value``, ``prox``, ``conjugate`` and ``cvxpy``. What else it may
 say of itself has a default that is true of every penalty: where its flows may lie (``domain``), its kink at 0
-(``gauge_at_zero``, ``pieces``), its curvature (``quadratic``, ``strong_convexity``), its exact form (``stated``,
+(``gauge_at_zero``, ``pieces``), its curvature (``quadratic``, ``strong_convexity``), its exact form (``statement``,
 ``parts``, ``composed``, ``cvxpy_conjugate``), its formula (``notation``) and its compiled kind (``kernel``). The rest
 is closed forms of what follows from these: faster, or a sharper bound.
 """
