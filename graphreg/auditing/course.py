@@ -152,8 +152,9 @@ class CourseRunner:
     def __init__(self, algorithm: AbstractAlgorithm, problem: Problem, start: Array | None, seed: int) -> None:
         self.algorithm, self.problem = algorithm, problem
         self.course = Course((problem.form.space.n_observed, problem.form.d), unit_of(problem.form))
-        given = self._given = frozen_problem(problem)
-        self._before = of_problem(problem.form)
+        with alarm():
+            given = self._given = frozen_problem(problem)
+            self._before = of_problem(problem.form)
         self._begin: Callable[[], Stream] = lambda: algorithm.run(given, start, seed)  # in no cycle with the stream
         self._stream: Stream | None = None
         self._early = 1.0  # the largest of the first points
@@ -161,7 +162,8 @@ class CourseRunner:
     @property
     def changes_the_problem(self) -> bool:
         """True where the algorithm wrote into the problem that it was given."""
-        return of_problem(self._given.form) != self._before
+        with alarm():
+            return of_problem(self._given.form) != self._before
 
     def until(self, rounds: int, deadline: float = np.inf, enough: Callable[[Array], bool] | None = None) -> Course:
         """The course after so many rounds in all, or to its end; ``enough`` is asked every hundredth round."""

@@ -25,6 +25,7 @@ LARGE = 30_000  # numbers from which on a recursion is compiled that is at hand;
 SPEED = 2_000_000  # numbers that Python goes through in a second
 COMPILING = 0.8  # seconds, a recursion
 LONG = 1_000_000  # numbers from which on it takes so long that the clock and Ctrl-C are to be heard meanwhile
+PLAINLY_LONG = 200_000  # and in Python
 Numbers = Any  # an array where a recursion is compiled, else a list, which Python reads faster
 
 LOADING = 0.35  # seconds that numba takes to be imported, and to load the first code from disk
@@ -135,14 +136,17 @@ class Recursion:
 
     def __call__(self, *groups: Any) -> Any:
         """The value for some groups of arrays, tuples of them, and what is left in these; it only reads the first."""
+        from .gate import QUICK, heavy
+
         size = sum(len(each) for group in groups for each in group)
         if size >= LARGE and size / SPEED >= self.code.price and compiles():
             self.code.buy()
             given = tuple(_read_only(each) for each in groups[0])
-            from .gate import QUICK, heavy
-
             return heavy(QUICK * size / LONG, lambda: self.machine(given, *groups[1:]))
         self.code.price -= size / SPEED
+        return heavy(QUICK * size / PLAINLY_LONG, self._in_python, *groups)
+
+    def _in_python(self, *groups: Any) -> Any:
         lists = [tuple(each.tolist() for each in group) for group in groups]
         found = self.plain(*lists)
         for group, changed in zip(groups[1:], lists[1:], strict=True):

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
-from ..base.gate import carry_out
+from ..base.gate import carry_out, heavy, refuse
 from ..certificate import Certifier
 from ..compiling import Compiler, Links, steepest
 from ..errors import FailedError, MethodError
@@ -30,6 +30,8 @@ from .varied import Varying
 
 REFINED = 4  # Newton steps from what a solver leaves
 LIFT = 1e-13  # of the largest entry: what is added where rows may depend on others
+PER_PAIR = 4.0  # numbers of 8 bytes, for two parameters in a row
+FOR_PRODUCT = 10.0  # multiplications that take as long as one of two entries of sparse matrices
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,6 +101,9 @@ def pooled_on_rows(vary: Varying, rows: RowNetwork, smooth: SmoothObjective) -> 
         Where the solver finds no point.
     """
     form, K, size = at_zero(vary), rows.flat, smooth.form.n * smooth.form.d
+    products = float((np.diff(K.indptr) ** 2.0).sum())
+    refuse(PER_PAIR * min(products, size**2.0), "the pairs of parameters that rows tie")
+    ties = heavy(FOR_PRODUCT * products, lambda: K.T @ K)
     compiled = Compiler(form)("primal", False)
     outcome = compiled.solve("clarabel", {})
     found, _ = compiled.answer()
@@ -116,7 +121,7 @@ def pooled_on_rows(vary: Varying, rows: RowNetwork, smooth: SmoothObjective) -> 
     step = np.zeros(size + K.shape[0])
     for _ in range(REFINED):
         g, H = smooth.gradient(x.reshape(form.shape)).ravel(), smooth.hessian(x.reshape(form.shape))
-        step = saddle(sp.csr_array(H + K.T @ K), K)(np.concatenate([-g, rows.base - K @ x]))
+        step = saddle(sp.csr_array(H + ties), K)(np.concatenate([-g, rows.base - K @ x]))
         x = x + step[:size]
     c = x.reshape(form.shape)
     return c, step[size:]

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from graphreg.base import compiled
+from graphreg.base import clock, compiled
 from graphreg.base.compiled import Code
 from graphreg.fast import compiler
 
@@ -27,6 +27,11 @@ def fresh():
 
 def doubled(x):
     return 2 * x
+
+
+def endless(given, found):
+    while len(given[0]) > compiled.PLAINLY_LONG:
+        pass
 
 
 def test_without_numba_a_kernel_is_the_function(fresh, monkeypatch):
@@ -159,3 +164,12 @@ def test_recursions_are_compiled_when_python_took_as_long(paid, monkeypatch):
     assert bought(2) == [True, True]
     monkeypatch.setattr(Code, "loaded", False)
     assert bought(3) == [False, True, True]
+
+
+def test_what_python_goes_through_for_long_is_broken_off(fresh, monkeypatch):
+    monkeypatch.setattr(compiled, "compiles", lambda: False)
+    recursion = compiled.Recursion(endless)
+    few, many = ((np.ones(size),) for size in (3, compiled.PLAINLY_LONG + 1))
+    recursion(few, few)
+    with clock.within(0.0), pytest.raises(clock.OutOfTimeError):
+        recursion(many, many)

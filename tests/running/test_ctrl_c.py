@@ -120,6 +120,16 @@ def test_a_factorisation_is_broken_off(monkeypatch, work, status):
     assert found.status == status
 
 
+@pytest.mark.parametrize(("work", "status"), [(pressed, "interrupted"), (nap, "budget")])
+def test_the_certificate_of_a_sweep_is_broken_off(monkeypatch, work, status):
+    monkeypatch.setattr(gr.certificate.Certifier, "from_flows", work)
+    data = gr.NodeData.from_arrays(np.ones((9, 1)), np.arange(9.0), np.arange(9))
+    chain = gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(nx.path_graph(9), gr.L1()))
+    with soon():
+        found = chain.solve(gr.DynamicProgramming(), seconds=0.3 if work is nap else None, progress=False)
+    assert found.status == status
+
+
 def separable():
     """Classes that a plane tells apart, so that no answer is one: what runs away is looked for after the run."""
     data = gr.NodeData.from_arrays(np.tile([[-1.0], [1.0]], (6, 1)), np.tile([0, 1], 6), np.repeat(np.arange(6), 2))

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import graphreg as gr
+from graphreg.base import gate
 from graphreg.errors import FailedError, MethodError, TermError
-from graphreg.theory import agreement
+from graphreg.theory import agreement, on_rows
 
 w = gr.w
 
@@ -121,3 +122,26 @@ def test_no_bounds_are_told_of_a_point_that_is_no_optimum(monkeypatch):
     monkeypatch.setattr(agreement, "pooled_on_rows", beside)
     with pytest.raises(FailedError, match=r"in which all rows are 0 was not solved to 1e-08: .*optimum"):
         gr.strength_max(counts())
+
+
+def sums(n=60):
+    rng = np.random.default_rng(0)
+    data = gr.NodeData.from_arrays(np.ones((n, 1)), rng.standard_normal(n), np.arange(n))
+    return gr.Problem(gr.SquaredLoss(data) + gr.Parameter(1.0) * gr.L1()(rng.standard_normal((3, n)) @ gr.w))
+
+
+def test_pairs_of_parameters_that_do_not_fit_are_refused_before_they_are_formed():
+    with gate.allowing(8.0 * 60**2), pytest.raises(MemoryError, match="the pairs of parameters that rows tie"):
+        gr.strength_max(sums())
+
+
+def test_the_products_of_long_rows_are_counted(monkeypatch):
+    seen = list[float]()
+
+    def noted(multiplications, work):
+        seen.append(multiplications)
+        return work()
+
+    monkeypatch.setattr(on_rows, "heavy", noted)
+    gr.strength_max(sums())
+    assert seen == [on_rows.FOR_PRODUCT * 3 * 60**2]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...base.clock import check_deadline
+from ...base.clock import alarm, check_deadline
 from ...certificate import Certifier, center, centred
 from ...form import Form
 from ...running import AbstractDirectMethod, Outcome, Task
@@ -80,23 +80,31 @@ class DynamicProgramming(AbstractDirectMethod):
         return tuple(dict.fromkeys(out))
 
     def run(self, task: Task) -> Outcome:
-        from ._squares import squares  # nor do they come here
-
-        began, form, gap, own = time.perf_counter(), task.form, task.budget.gap, task.plain_certifier
-        if own.bounds_cheaply and (found := squares(form)) is not None and own.from_flows(*found, gap).holds(gap):
-            return Outcome(own.best(), own, "limit", seconds=time.perf_counter() - began)
-        w, flows, prices = solved(form)
-        w = _without_free(form, w)
-        if own.from_flows(w, flows, gap).holds(gap):
-            return Outcome(own.best(), own, "limit", seconds=time.perf_counter() - began)
-        certifier = task.certifier
-        certificate = certifier.certify(w, flows, prices, gap)
-        v = np.zeros(form.d) if certificate.holds(gap) else center(form)[0]
-        if v.any():  # large targets have cost the bound its last digits: it is the same around the best common model
-            there = Certifier(centred(form, v), certifier)
-            there.certify(*solved(there.form), gap)
-            certifier.propose_from(there, v, gap)
+        began = time.perf_counter()
+        with alarm():
+            certifier = _certified(task)
         return Outcome(certifier.best(), certifier, "limit", seconds=time.perf_counter() - began)
+
+
+def _certified(task: Task) -> Certifier:
+    """What has the minimiser and its certificate."""
+    from ._squares import squares  # most who ask what is missing do not come here
+
+    form, gap, own = task.form, task.budget.gap, task.plain_certifier
+    if own.bounds_cheaply and (found := squares(form)) is not None and own.from_flows(*found, gap).holds(gap):
+        return own
+    w, flows, prices = solved(form)
+    w = _without_free(form, w)
+    if own.from_flows(w, flows, gap).holds(gap):
+        return own
+    certifier = task.certifier
+    certificate = certifier.certify(w, flows, prices, gap)
+    v = np.zeros(form.d) if certificate.holds(gap) else center(form)[0]
+    if v.any():  # large targets have cost the bound its last digits: it is the same around the best common model
+        there = Certifier(centred(form, v), certifier)
+        there.certify(*solved(there.form), gap)
+        certifier.propose_from(there, v, gap)
+    return certifier
 
 
 def _diagonal(edge: EdgeBlock, k: int) -> bool:
