@@ -12,19 +12,17 @@ from typing import Any
 from ...base.breakdown import broken, cause
 from ...base.clock import alarm, left
 from ...base.declaring import declared, needs_no_options
+from ...base.shortcuts import shortcut
 from ...certificate import Certificate
 from ...compiling import conic
 from ...errors import InternalError
 from ...form import Form
 from ...running import MANY, AbstractIteration, AbstractMethod, Budget, Costs, Outcome, Solution, Task, Trace, solve
-from ..dynamic_programming.dynamic_programming import DynamicProgramming
 from ..exact import Exact
 from ..interior_point.interior_point import InteriorPoint
 from ..linear_system import LinearSystem
-from ..one_node import OneNode
 from ..splitting.primal_dual import PrimalDual
 
-DIRECT = DynamicProgramming, OneNode  # imported here, so that they are declared: they say of themselves what they are
 TRIED = 0.05  # of the rounds that take as long as what follows: how many are tried before
 FEWEST = 20  # rounds that are worth a try: those before the first check
 HALF = 0.5  # of these rounds, from now on: a promise to be there later is no gain that is worth the risk
@@ -145,6 +143,8 @@ def plan(costs: Costs, newton_first: bool = False) -> Iterator[Stage]:
 @lru_cache(maxsize=1)
 def _in_one_pass(_: int) -> list[AbstractMethod]:
     """The methods, by name, that say so of themselves, among so many classes; without a look into the files of all."""
+    shortcut("Auto.graph")  # which is declared from now on, as is the next
+    shortcut("Auto.node")
     known: list[Any] = [each for each in declared(AbstractMethod, loaded=True).values() if each.in_one_pass]
     return [each() for each in known if needs_no_options(each)]
 
