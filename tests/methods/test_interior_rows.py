@@ -15,6 +15,7 @@ from core_cases import iterate
 from sameness import broken, facts
 
 import graphreg as gr
+from graphreg.certificate.repairing import feasible
 from graphreg.form import DualPoint, Held
 from graphreg.methods.automatic.auto import plan
 from graphreg.methods.interior_point.cones import Scaling
@@ -342,3 +343,22 @@ def test_auto_begins_with_rounds_where_factors_of_rows_are_dense():
     assert "InteriorPoint" in names(means(Y) + gr.L1()(path))
     dense = nx.gnm_random_graph(2000, 12000, seed=1)
     assert names(means(signal(2000)) + gr.L1()(w.across(dense, 2)))[0] == "PrimalDual"
+
+
+def test_order_along_a_chain_is_repaired_near_the_end_and_by_a_factor(monkeypatch):
+    """Early points are far from the order: looks at them found nothing, at hundreds of least squares each."""
+
+    def never(*_, **__):
+        raise AssertionError("LSQR was run along a chain")
+
+    moved, repaired = [], feasible._moved_inside
+    monkeypatch.setattr(feasible, "lsqr", never)
+    monkeypatch.setattr(feasible, "_moved_inside", lambda *each: moved.append(1) or repaired(*each))
+    n, rng = 1000, np.random.default_rng(0)
+    y = np.linspace(0.0, 3.0, n) + rng.standard_normal(n)
+    data = gr.NodeData.from_arrays(None, y[:, None], np.arange(n))
+    arrows = nx.DiGraph((i, i + 1) for i in range(n - 1))
+    found = gr.Problem(gr.MeanLoss(data) + gr.NonNegative()(gr.w.across(arrows))).solve()
+    assert found.status == "certified"
+    assert np.diff(found.coef[:, 0]).min() >= 0.0
+    assert len(moved) <= 5

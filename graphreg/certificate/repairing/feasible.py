@@ -18,12 +18,14 @@ from ...terms import Array, bisected
 from ...terms.penalties import AbstractConstraint, AbstractNorm, gauge_of, is_equality, row_norm
 from ..common_model.best_common import center
 from ..kernel.system import Flows
+from .linear import factor_of, factored
 
 ROUNDS = 100
 ROW_ROUNDS = 20  # where rows of any kind are constrained: what is far from their sets is not brought there
 HALVINGS = 60  # of a factor
 MARGIN = 2e-14  # by so much a component is scaled further than its constraints ask for
 WIDENED = 10  # times that rows are moved with those that they push outside
+REFINED = 2  # times that a factor solves
 ULPS = 4  # by which a projected coordinate may be moved on
 
 
@@ -38,7 +40,7 @@ def feasible(form: Form, w: Array) -> Array:
             break
         tied = tied_parts(form, ties) if tied is None else tied
         w = tied_means(tied, w)
-        w = _moved_inside(of_rows, w, MARGIN * 2.0**k) if of_rows else w
+        w = _moved_inside(form, of_rows, w, MARGIN * 2.0**k) if of_rows else w
         for edge in constraints:
             if edge.map.noun == "node":
                 w = _project(edge, w)
@@ -101,7 +103,7 @@ def _project(edge: EdgeBlock, w: Array) -> Array:
     return w
 
 
-def _moved_inside(edges: list[EdgeBlock], w: Array, margin: float) -> Array:
+def _moved_inside(form: Form, edges: list[EdgeBlock], w: Array, margin: float) -> Array:
     """The nearest w whose rows lie inside of their sets, as far as least squares find it: those outside, and those that
     come to be so when these are moved (which would be at the cost of each other, one after the other)."""
     rows, moved = [np.zeros(edge.count, dtype=bool) for edge in edges], w
@@ -112,8 +114,19 @@ def _moved_inside(edges: list[EdgeBlock], w: Array, margin: float) -> Array:
         rows = [own | out for out, own in zip(outside, rows, strict=True)]
         some = [edge.part(np.flatnonzero(own)) for edge, own in zip(edges, rows, strict=True) if own.any()]
         K, wanted = zip(*(_inwards(part, w, margin) for part in some), strict=True)
-        moved = w + lsqr(sp.vstack(K), np.concatenate(wanted), atol=1e-15, btol=1e-15)[0].reshape(w.shape)
+        moved = w + _shortest(form, sp.csr_array(sp.vstack(K)), np.concatenate(wanted)).reshape(w.shape)
     return moved
+
+
+def _shortest(form: Form, K: sp.csr_array, b: Array) -> Array:
+    """The shortest x with K x = b, nearly, or with the least squares left of it."""
+    if not factored(form):
+        return lsqr(K, b, atol=1e-15, btol=1e-15)[0]
+    L, z = sp.csr_array(K @ K.T), np.zeros((len(b), 1))
+    solve = factor_of(L)
+    for _ in range(REFINED):
+        z += solve(b[:, None] - L @ z)
+    return K.T @ z[:, 0]
 
 
 def _inwards(part: EdgeBlock, w: Array, margin: float) -> tuple[sp.csr_array, Array]:

@@ -141,7 +141,7 @@ def edge_system(form: Form, C: tuple[Array, ...], kept: dict[int, Factors] | Non
     is `factored`; of those that are ``kept`` the order is taken over."""
     system = System(replace(form, samples=()), DualPoint(C, ()))
     if len(system.laplacians) == len(form.edges) and factored(form):
-        system.factor = _factor(sum(system.laplacians[1:], system.laplacians[0]), {} if kept is None else kept)
+        system.factor = factor_of(sum(system.laplacians[1:], system.laplacians[0]), kept)
     return system
 
 
@@ -151,13 +151,15 @@ def factored(form: Form) -> bool:
     return form.n <= LARGEST and form.once("parted", None, lambda: least_fill(units(form)[0]) <= FILLED * form.n)
 
 
-def _factor(L: sp.csr_array, kept: dict[int, Factors]) -> Map:
+def factor_of(L: sp.csr_array, kept: dict[int, Factors] | None = None) -> Map:
     """r -> (L + a little)^-1 r, each column by itself."""
     diagonal = L.diagonal()
     lift = np.where(diagonal > 0.0, TIE * diagonal, 1.0)
     upper = sp.csc_array(sp.triu(L + sp.diags_array(lift)))
     pattern = hash((upper.indices.tobytes(), upper.indptr.tobytes()))
-    solve = kept.setdefault(pattern, Factors(upper.indices, upper.indptr, low=True))(upper.data)
+    solve = ({} if kept is None else kept).setdefault(pattern, Factors(upper.indices, upper.indptr, low=True))(
+        upper.data
+    )
     return lambda r: np.stack([solve(np.ascontiguousarray(column)) for column in r.T], axis=1)
 
 

@@ -191,12 +191,17 @@ class InteriorBlocks:
         move = newton.move(mu)
         after, scalings, point, slope = self._moved(at, move, newton)
         primal = self._primal(after.w)
-        gap = _complementarity([each.v for each in scalings]) / max(abs(primal), self.floor)
+        gap = (_complementarity([each.v for each in scalings]) + self._outside(after)) / max(abs(primal), self.floor)
         early = before.early if gap < EARLY else after
         carried = tuple((each.q, each.eta, each.v) for each in scalings)
         point = self._conserved(point, slope, solve, blocks)
         ended = 0.0 < gap < FINEST
         return State(self.view, before.round + 1, after, early, carried, slope, point, ended, primal, gap)
+
+    def _outside(self, at: Interior) -> float:
+        """What it is worth that w is not where bounds say."""
+        sides = ((c, s, y) for c, s, y in zip(self.cones.values(), at.s, at.y, strict=True) if isinstance(c, SideCones))
+        return sum(cones.worth(cones.off(at.w, s, y), y) for cones, s, y in sides)
 
     def _primal(self, w: Array) -> float:
         """P(w) without the constraints, which w may violate."""

@@ -13,7 +13,7 @@ from ...running import AbstractIteration, Costs, Point, Start
 from ...terms import Array
 from ...terms.losses import AbstractSmoothLoss
 from ._interior import InteriorBlocks, State, fits, has_pieces
-from .kinks import NormCones, SideCones
+from .kinks import NormCones
 
 PATIENCE = 15  # steps in which complementarity or the imbalance falls to a half, where steps lead anywhere
 
@@ -122,8 +122,7 @@ class InteriorPoint(AbstractIteration):
         return blocks.joined(flows)
 
     def known_gap(self, state: State) -> tuple[float, float] | None:
-        inside = not any(isinstance(cones, SideCones) for cones in InteriorBlocks.of(state.view).cones.values())
-        return (state.gap, state.primal) if inside and not state.stuck and 0.0 < state.gap < np.inf else None
+        return (state.gap, state.primal) if not state.stuck and 0.0 < state.gap < np.inf else None
 
     def over(self, state: State) -> bool:
         still = 0.0 < state.gap < np.inf and state.round > state.fell[0] + PATIENCE  # 0 where nothing has cones
