@@ -22,7 +22,7 @@ from .limits import Optimum, limit_of
 FIRST = 30  # rounds that are compared bit for bit
 PATH = 1e-8  # by which paths on reordered nodes may differ: rounding
 ENDS = 1e-3  # and limits
-STRESSED = 600  # rounds on the stress instance
+STRESSED, LONGER = 600, 6000  # rounds on the stress instance; where it does not settle in these, steps may decrease
 WEAK, STRONG = 1e-3, 1e3  # the factors of its losses and strengths
 STEEP, GROWS = 10.0, 150  # a factor of features, and rounds in which steps that do not follow it diverge
 SOFT = 0.2  # a factor of losses at which steps that are too long for them may do
@@ -102,10 +102,16 @@ def stressed(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Itera
     """Runs where losses are weak and penalties strong, so that the coupling alone decides whether they settle; and
     where losses are weak at all nodes but one, which sets the steps."""
     strong = f"losses x {WEAK:g} and strengths x {STRONG:g}"
-    yield strong, run(algorithm, scaled(problem, WEAK, STRONG), STRESSED, seed=seed)
+    yield strong, _stressed(algorithm, scaled(problem, WEAK, STRONG), seed)
     lone = _of_least_degree(problem.form)  # where the graph is densest, nodes are flat
     one = nearly_flat(problem, lone, WEAK)
-    yield f"losses x {WEAK:g} at all nodes but {lone!r}", run(algorithm, one, STRESSED, seed=seed)
+    yield f"losses x {WEAK:g} at all nodes but {lone!r}", _stressed(algorithm, one, seed)
+
+
+def _stressed(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Course:
+    course = run(algorithm, problem, STRESSED, seed=seed)
+    open_ = unsettled(course) and course.ended != "diverged"
+    return run(algorithm, problem, LONGER, seed=seed) if open_ else course
 
 
 def _of_least_degree(form: Form) -> Hashable:

@@ -55,6 +55,18 @@ def test_uneven_impulses_are_no_name_where_duals_correct_them():
     assert any("not that of weights that would follow" in each.sentence for each in report.findings)
 
 
+@pytest.mark.parametrize("graph", [nx.cycle_graph(8), nx.star_graph(7)])
+def test_steps_that_decrease_slowly_are_not_said_never_to_settle(graph):
+    """Of a method of the library, whose steps are nearly the same in the first 2 L / mu rounds, which was beyond the
+    600 that were looked at."""
+    rng = np.random.default_rng(0)
+    samples = {i: (X := rng.normal(size=(8, 2)), X @ [1.0, -1.0] + 0.3 * rng.normal(size=8) + i % 3) for i in graph}
+    loss = gr.SquaredLoss(gr.NodeData.from_dict(samples))
+    report = gr.audit(gr.Problem(loss + 0.3 * gr.TotalVariation(graph, gr.L2())), gr.SubgradientDescent())
+    assert report.ok, report
+    assert "step too long" not in str(report)
+
+
 def stepped(problem, tau, sigma):
     """Condat and Vu's method."""
     o = problem.oracles()
