@@ -14,7 +14,7 @@ import signal
 import warnings
 
 import pytest
-from slow import SLOW
+from slow import is_run
 
 from graphreg.base import compiled
 from graphreg.errors import MethodWarning
@@ -46,16 +46,9 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
-    every = config.args == config.getini("testpaths")
-
-    def runs(item):
-        if config.getoption("--whole"):
-            return True
-        slow = item.nodeid.partition("[")[0] in SLOW
-        return not item.get_closest_marker("whole") and (slow if config.getoption("--slow") else not (every and slow))
-
-    config.hook.pytest_deselected(items=[item for item in items if not runs(item)])
-    items[:] = [item for item in items if runs(item)]
+    kept = [item for item in items if is_run(item, config)]
+    config.hook.pytest_deselected(items=[item for item in items if not is_run(item, config)])
+    items[:] = kept
 
 
 @pytest.fixture(autouse=True)

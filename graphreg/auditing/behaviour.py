@@ -101,17 +101,14 @@ def steep(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Iterator
 def stressed(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Iterator[tuple[str, Course]]:
     """Runs where losses are weak and penalties strong, so that the coupling alone decides whether they settle; and
     where losses are weak at all nodes but one, which sets the steps."""
-    strong = f"losses x {WEAK:g} and strengths x {STRONG:g}"
-    yield strong, _stressed(algorithm, scaled(problem, WEAK, STRONG), seed)
     lone = _of_least_degree(problem.form)  # where the graph is densest, nodes are flat
-    one = nearly_flat(problem, lone, WEAK)
-    yield f"losses x {WEAK:g} at all nodes but {lone!r}", _stressed(algorithm, one, seed)
-
-
-def _stressed(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Course:
-    course = run(algorithm, problem, STRESSED, seed=seed)
-    open_ = unsettled(course) and course.ended != "diverged"
-    return run(algorithm, problem, LONGER, seed=seed) if open_ else course
+    cases = {f"losses x {WEAK:g} and strengths x {STRONG:g}": lambda: scaled(problem, WEAK, STRONG)}
+    cases[f"losses x {WEAK:g} at all nodes but {lone!r}"] = lambda: nearly_flat(problem, lone, WEAK)
+    for said, make in cases.items():
+        harder = make()
+        course = run(algorithm, harder, STRESSED, seed=seed)
+        slow = unsettled(course) and course.ended != "diverged"
+        yield said, run(algorithm, harder, LONGER, seed=seed) if slow else course
 
 
 def _of_least_degree(form: Form) -> Hashable:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from ..problem import Problem
 from .algorithms import AbstractAlgorithm
 from .behaviour import ENDS, PATH, Repeats, order, steep, stressed, unsettled
@@ -90,15 +88,15 @@ class Evidence:
         elif algorithm.isolated:
             self.add("locality", "holds", f"every node was run by itself; no other way was seen ({tried})")
         elif found.at_once and not (self.explicit and "local" in self.claims):
-            two = ", or two exchanges in a round" if (found.hops[np.isfinite(found.hops)] <= 2).all() else ""
+            two = "" if (found.hops[found.hops < float("inf")] > 2).any() else ", or two exchanges in a round"
             self.add("locality", "remark", f"every node hears of every other at once: a server, or one place{two}")
         elif early:
             j, i = early[0]
             said = f"{found.pair(j, i)}, {int(found.hops[j, i])} hops away, after {int(found.rounds[j, i])} round(s)"
             said = f"{len(early)} pairs of nodes know of each other too early, first {said}"
             if sums:
-                said += f"; it records sums over all nodes ({sums} in the main run), by which they may"
-                self.add("locality", "remark", said)
+                why = f"it records sums over all nodes ({sums} in the main run), by which they may"
+                self.add("locality", "remark", f"{said}; {why}")
                 return
             self._claimed("local", "locality", said)
             if wrong or found.share_early <= SOME:

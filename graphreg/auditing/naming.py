@@ -230,13 +230,12 @@ def _of_dictionary(optimum: Optimum, limit: Limit) -> Iterator[Finding]:
         yield Finding("dictionary", "remark", f"the limit is 0, as with {best.name}, and with all that is stronger")
     elif best is not None:
         yield Finding("dictionary", "name", f"{best.name} (its optimum is {best.ratio:.1e} of the distance away)")
-    elif found and found[0].ratio <= CLOSE:
-        alike = [each.name for each in found if each.ratio <= APART * max(found[0].ratio, SAME)]
-        said = f"the limit lies at the optima of {' and of '.join(alike[:SHOWN])}, and cannot tell them apart"
-        yield Finding("dictionary", "remark", f"{said} ({found[0].ratio:.1e} of the distance away)")
     elif found:
-        near = f"nearest {found[0].name}, {found[0].ratio:.2g} of the distance away"
-        yield Finding("dictionary", "remark", f"none of {len(found)} modified problems has this optimum; {near}")
+        near, said = found[0], f"none of {len(found)} modified problems has this optimum"
+        if near.ratio <= CLOSE:
+            alike = [each.name for each in found if each.ratio <= APART * max(near.ratio, SAME)]
+            said = f"the limit lies at the optima of {' and of '.join(alike[:SHOWN])}, and cannot tell them apart"
+        yield Finding("dictionary", "remark", f"{said}; nearest {near.name}, {near.ratio:.2g} of the distance away")
 
 
 def _of_drift(seen: Examined, disagreement: float) -> Iterator[Finding]:

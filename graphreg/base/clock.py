@@ -238,7 +238,7 @@ def progress_bar(shown: bool | None, **how: Any) -> Generator[Callable[..., None
         def beat() -> None:  # a step may take long by itself: the clock beside it goes on
             wait = how.get("delay", 0.0)
             while not ended.wait(wait):
-                bar.refresh()
+                bar.refresh(lock_args=(False,))  # who holds the lock shows the same
                 bar.delay, wait = 0.0, BEAT  # what was shown is taken away at the end, which tqdm else leaves
 
         threading.Thread(target=beat, daemon=True).start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 import warnings
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from tqdm import tqdm
 
 import graphreg as gr
 from graphreg.base import clock
@@ -34,6 +36,7 @@ class Handle:
 def notebook(monkeypatch):
     """A kernel without widgets; what is displayed, one list of states for each output."""
     outputs = []
+    tqdm.set_lock(threading.RLock())  # a run of another test that was interrupted while it wrote may hold it for ever
 
     def display(content, raw, display_id):
         assert raw

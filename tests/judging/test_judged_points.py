@@ -102,7 +102,7 @@ def test_the_value_is_the_sum_that_is_written_beside_it(seed):
 def test_the_rounds_begin_at_the_point_with_the_flows_found_for_it(problem, monkeypatch):
     budgets = []
     monkeypatch.setattr(judgement, "solve", lambda *given: budgets.append(given[2]) or solve(*given))
-    w = problem.solve(gap=1e-2).coef
+    w = problem.solve(gr.PrimalDual(), gap=1e-2).coef
     judged = problem.certify(w, gap=0)
     np.testing.assert_array_equal(budgets[0].start[0], w)
     before = [step for step in judged.steps if step.name.startswith(("gradients", "kinks"))]

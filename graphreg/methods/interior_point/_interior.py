@@ -93,7 +93,9 @@ class InteriorBlocks:
         self.cones = {k: cones for k, cones in enumerate(each) if cones is not None}
         self.smooth = {k: block for k, block in blocks if _is_smooth(block) and k not in self.cones}
         far, self.worth = self.typical(np.zeros(self.form.shape))
-        self.still = STILL * self.system.vector(far**-2.0)
+        with np.errstate(divide="ignore", over="ignore"):
+            still = STILL * self.system.vector(far**-2.0)
+        self.still = np.where(np.isfinite(still), still, 0.0)
         self.held = Held(self.form) if system.free is not None else None
 
     @classmethod
