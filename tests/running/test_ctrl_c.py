@@ -130,6 +130,14 @@ def test_the_certificate_of_a_sweep_is_broken_off(monkeypatch, work, status):
     assert found.status == status
 
 
+def test_audits_hear_the_clock_while_they_read_a_problem(monkeypatch):
+    monkeypatch.setattr("graphreg.auditing.course.of_problem", nap)
+    with soon():
+        found = gr.audit(problem(), gr.PrimalDual(), seconds=1.0)
+    assert found.rounds == 0
+    assert any(finding.evidence == "the rest" for finding in found.findings)
+
+
 def separable():
     """Classes that a plane tells apart, so that no answer is one: what runs away is looked for after the run."""
     data = gr.NodeData.from_arrays(np.tile([[-1.0], [1.0]], (6, 1)), np.tile([0, 1], 6), np.repeat(np.arange(6), 2))
