@@ -113,6 +113,7 @@ PER_ENTRY = 24.0  # bytes of both factors for each entry of one of them
 FACTORS = "the factors of a Newton system"
 HUB = 10.0  # times the root of the number of nodes: neighbours that make a minimum degree order slow to find
 SLOW, SLOW_WITH_HUBS = 3e6, 2e5  # entries from which on that takes about half a second
+SLOW_FILL = 5e6  # and entries of the factor: an order is found by going through what fills in
 FOR_PRODUCT = 40.0  # multiplications that each product of which the matrix is a sum takes as long as
 PER_PRODUCT = 110.0  # bytes for each of these, while the pattern is looked for
 
@@ -235,10 +236,11 @@ def sparse_order(A: sp.csc_array) -> Array:
     """The nodes in an order in which factors stay sparse (minimum degree), (n,).
 
     It is that of a factorisation which drops all that it can: scipy has no other way to it, and holds Python's lock
-    meanwhile. So where that is long, as with nodes of very many neighbours, it is done by another process.
+    meanwhile. So where that is long, as with nodes of very many neighbours and on random graphs, it is done by another
+    process.
     """
     hub = np.diff(A.indptr).max(initial=0) > HUB * np.sqrt(len(A.indptr))
-    slow = A.nnz > (SLOW_WITH_HUBS if hub else SLOW)
+    slow = A.nnz > (SLOW_WITH_HUBS if hub else SLOW) or least_fill(A) > SLOW_FILL
     return np.argsort(aside(_minimum_degree, A) if slow else _minimum_degree(A))
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from factories import thinned
 
 import graphreg as gr
 from benchmarks.soundness.objective import recedes
 from graphreg.certificate import at_infinity, attained
+from graphreg.certificate.attainment import directions
 from graphreg.datasets import random_problem
 from graphreg.datasets.random_problems import LOSSES
 
@@ -144,3 +146,17 @@ def test_attainment_agrees_with_the_plain_programme(loss, whole):
             assert decided[-1] == (not recedes(drawn.plain)), drawn.description
     assert len(decided) >= 10
     assert not all(decided) or "hinge" in loss
+
+
+def test_dense_work_on_directions_is_counted(monkeypatch):
+    asked = []
+
+    def counted(multiplications, work, *given):
+        asked.append(multiplications)
+        return work(*given)
+
+    monkeypatch.setattr(directions, "heavy", counted)
+    rows = sp.csr_array(np.random.default_rng(0).normal(size=(30, 4)))
+    chosen = directions._independent(rows, np.arange(30), np.ones(30))
+    assert directions._correction_bound(rows, chosen, np.zeros(30)) is not None
+    assert asked == [2.0 * 30 * 4 * 4, 4.0 * 4**3]

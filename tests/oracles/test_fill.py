@@ -176,3 +176,14 @@ def test_sizes_that_no_memory_holds_are_refused_by_name():
         gr.path(gr.Problem(on_a_chain(lam)), 10**12)
     with pytest.raises(gr.errors.GraphError, match=r"a grid of 10,000,000 x 10,000,000 nodes would take"):
         gr.Graph.grid(10**7, 10**7)
+
+
+@pytest.mark.parametrize("entangled", [True, False])
+def test_an_order_that_takes_long_is_found_by_another_process(entangled, monkeypatch):
+    asked, n = [], 9000
+    monkeypatch.setattr(newton, "aside", lambda work, A: asked.append(work) or np.arange(A.shape[0]))
+    rng = np.random.default_rng(0)
+    i, j = rng.integers(0, n, (2, 3 * n)) if entangled else (np.arange(n - 1), np.arange(1, n))
+    A = sp.coo_array((np.ones(len(i)), (i, j)), shape=(n, n))
+    newton.sparse_order(sp.csc_array(A + A.T + 100.0 * sp.eye_array(n)))
+    assert asked == [newton._minimum_degree] * entangled

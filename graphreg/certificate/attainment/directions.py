@@ -21,6 +21,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
+from ...base.gate import heavy
 from ...terms import Array
 from ..rationals import LEAST, ROUNDING, correction, null_point, products, signs
 
@@ -136,7 +137,7 @@ def _independent(rows: Any, movable: Array, weights: Array) -> Array:
         order = np.argsort(-weights * np.sqrt(np.asarray(rows[movable].power(2).sum(axis=1)).ravel()), kind="stable")
         movable, weights = movable[order[: 40 * count + 400]], weights[order[: 40 * count + 400]]
     dense = rows[movable].toarray() * weights[:, None]
-    found: Any = scipy.linalg.qr(dense.T, mode="r", pivoting=True)
+    found: Any = heavy(2.0 * dense.size * count, lambda: scipy.linalg.qr(dense.T, mode="r", pivoting=True))
     R, order = found
     diagonal = np.abs(np.diag(R))
     rank = int((diagonal > 1e-13 * max(float(diagonal.max(initial=0.0)), 1e-300)).sum())
@@ -158,16 +159,22 @@ def _correction_bound(rows: Any, chosen: Array, given: Array) -> Array | None:
         return None
     B = rows[chosen].toarray().T
     try:
-        C = np.linalg.inv(B)
+        C, product, sizes = heavy(4.0 * count**3, _inverse, B)
     except np.linalg.LinAlgError:
         return None
-    off = np.abs(np.eye(count) - C @ B) + (count + 4) * ROUNDING * (np.abs(C) @ np.abs(B))
+    off = np.abs(np.eye(count) - product) + (count + 4) * ROUNDING * sizes
     norm = float(off.sum(axis=1).max(initial=0.0)) * (1.0 + 1e-9)
     if not norm < 0.5:
         return None
     doubt = (rows.shape[0] + 4) * ROUNDING * (abs(rows).T @ np.abs(given)) + 1e-290
     left = np.abs(C) @ (np.abs(rows.T @ given) + doubt) * (1.0 + 1e-9)
     return left + norm / (1.0 - norm) * left.max(initial=0.0)
+
+
+def _inverse(B: Array) -> tuple[Array, Array, Array]:
+    """C, about the inverse, C B and |C| |B|."""
+    C = np.linalg.inv(B)
+    return C, C @ B, np.abs(C) @ np.abs(B)
 
 
 def _rationally(rows: Any, chosen: Array, given: Array, room: Array) -> bool:
