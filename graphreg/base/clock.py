@@ -10,7 +10,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import wraps
 from importlib import import_module
 from typing import Any, ParamSpec, TypeVar
@@ -238,7 +238,8 @@ def progress_bar(shown: bool | None, **how: Any) -> Generator[Callable[..., None
         def beat() -> None:  # a step may take long by itself: the clock beside it goes on
             wait = how.get("delay", 0.0)
             while not ended.wait(wait):
-                bar.refresh(lock_args=(False,))  # who holds the lock shows the same
+                with suppress(OSError, ValueError), bar.get_lock():  # tqdm keeps its lock where writing fails
+                    bar.refresh(nolock=True)
                 bar.delay, wait = 0.0, BEAT  # what was shown is taken away at the end, which tqdm else leaves
 
         threading.Thread(target=beat, daemon=True).start()

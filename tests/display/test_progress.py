@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import threading
 import time
@@ -120,6 +121,31 @@ def test_the_clock_goes_on_beside_a_stage_that_takes_long(notebook, monkeypatch)
         while len(notebook) == 0 or len({state.partition("[")[2][:5] for state in notebook[0]}) < 3:
             assert time.monotonic() - started < 60.0, "the same seconds are shown for a minute"
             time.sleep(0.05)
+
+
+def test_a_line_that_cannot_be_written_leaves_no_lock_held(monkeypatch):
+    """Else the next bar waits for ever."""
+    refused = threading.Event()
+
+    class Closed(io.StringIO):
+        def write(self, text):
+            if threading.current_thread() is threading.main_thread():
+                return super().write(text)
+            refused.set()
+            raise ValueError("I/O operation on closed file")
+
+    monkeypatch.setattr(sys, "stderr", Closed())
+    monkeypatch.setattr(clock, "BEAT", 0.01)
+    tqdm.set_lock(threading.RLock())
+    with progress_bar(True, desc="audit", delay=0.01) as tell:
+        tell(1, "the main run")
+        assert refused.wait(60.0)
+        time.sleep(0.1)
+        taken = threading.Thread(target=lambda: tqdm.get_lock().__enter__(), daemon=True)
+        taken.start()
+        taken.join(60.0)
+        assert not taken.is_alive()
+        tqdm.set_lock(threading.RLock())  # the thread keeps the other
 
 
 @pytest.mark.parametrize("asked", [True, False, None])
