@@ -10,8 +10,9 @@ from factories import thinned
 
 import graphreg as gr
 from benchmarks.soundness.objective import recedes
+from graphreg.base.clock import OutOfTimeError
 from graphreg.certificate import at_infinity, attained
-from graphreg.certificate.attainment import directions
+from graphreg.certificate.attainment import attainment, directions
 from graphreg.datasets import random_problem
 from graphreg.datasets.random_problems import LOSSES
 
@@ -160,3 +161,17 @@ def test_dense_work_on_directions_is_counted(monkeypatch):
     chosen = directions._independent(rows, np.arange(30), np.ones(30))
     assert directions._correction_bound(rows, chosen, np.zeros(30)) is not None
     assert asked == [2.0 * 30 * 4 * 4, 4.0 * 4**3]
+
+
+def test_no_further_look_follows_one_whose_time_was_up(monkeypatch):
+    asked = []
+
+    def late(*given):
+        asked.append(given[-1])
+        raise OutOfTimeError
+
+    monkeypatch.setattr(attainment, "_solved", late)
+    empty = sp.csr_array((0, 2))
+    assert list(attainment.answers(sp.csr_array(np.eye(2)), empty, empty)) == []
+    assert len(asked) == 1
+    assert len(attainment.LOOKS) > 1

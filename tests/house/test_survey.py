@@ -7,8 +7,8 @@ from rooms import PACKAGE, trees
 from survey import AROUND, CORE, FIGURES, HOUSE, circles, holds, room_of
 
 LIMITS = {
-    "lines of code": 50_519,  # of which laws that know accuracies, labels of other types, lines within cells (230)
-    "lines of code in the core": 24_075,  # proximal Newton steps, order by factors, deadlines of long loops
+    "lines of code": 50_522,  # of which laws that know accuracies, labels of other types, lines within cells (230)
+    "lines of code in the core": 24_078,  # proximal Newton steps, order by factors, deadlines of long loops
     "files": 471,  # conic/, four for formulas; fitting/ (2), cli/fitting.py, units.py; federated (5); joint.py
     "arrows upwards": 1,
     "largest circle of files at load": 0,

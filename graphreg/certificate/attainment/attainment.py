@@ -55,7 +55,10 @@ def answers(falls: Any, slack: Any, still: Any) -> Iterator[ProgrammeAnswer]:
     c = np.r_[np.zeros(count), -np.ones(rows)]
     for far, tolerance in LOOKS:
         bounds = [(-far, far)] * count + [(0.0, 1.0)] * rows
-        result = _solved(c, upper, np.zeros(upper.shape[0]), equal, bounds, tolerance)
+        try:
+            result = _solved(c, upper, np.zeros(upper.shape[0]), equal, bounds, tolerance)
+        except OutOfTimeError:  # the next look would take as long, and the programme that was left goes on for a while
+            return
         if result is not None:
             marginals = -np.asarray(result.ineqlin.marginals)
             free = np.asarray(result.eqlin.marginals) if still.shape[0] else np.zeros(0)
@@ -74,12 +77,15 @@ def smallest(x: Array, found: Conditions, tolerance: float) -> Array:
     right = np.r_[-least, np.zeros(2 * count)]
     equal = sp.hstack([found.still.matrix, sp.csr_array((found.still.matrix.shape[0], 1))])
     bounds = [(None, None)] * count + [(0.0, None)]
-    result = _solved(np.r_[np.zeros(count), 1.0], upper, right, equal, bounds, tolerance)
+    try:
+        result = _solved(np.r_[np.zeros(count), 1.0], upper, right, equal, bounds, tolerance)
+    except OutOfTimeError:
+        result = None
     return x if result is None else np.asarray(result.x)[:count]
 
 
 def _solved(c: Array, upper: Any, right: Array, equal: Any, bounds: list[Any], tolerance: float) -> Any:
-    """argmin c'x over upper x <= right, equal x = 0; None where HiGHS gets lost or the time is up."""
+    """argmin c'x over upper x <= right, equal x = 0; None where HiGHS gets lost."""
     from scipy.optimize import linprog  # half of the time that importing graphreg would take
 
     options: dict[str, Any] = {"primal_feasibility_tolerance": tolerance, "dual_feasibility_tolerance": tolerance}
@@ -90,10 +96,7 @@ def _solved(c: Array, upper: Any, right: Array, equal: Any, bounds: list[Any], t
         above, zero = sp.csr_array(upper), np.zeros(equal.shape[0])
         return linprog(c, above, right, sp.csr_array(equal), zero, bounds, method="highs", options=options)
 
-    try:
-        result = carry_out(work)
-    except OutOfTimeError:
-        return None
+    result = carry_out(work)
     return result if result.status == 0 else None
 
 
