@@ -183,9 +183,10 @@ class Problem(checks.ChecksNames, ShownFormula):
             neighbours, new features at 0; the message says what did not match. No answer is worse than the start (but
             that of a baseline, which solves a problem of its own).
         callback : callable, optional
-            Called with the `Record` of every check. Where it raises KeyboardInterrupt, the run ends there as by Ctrl-C:
-            with the best point so far and its certificate, "interrupted" (or "certified", where that has the ``gap``).
-            Whatever else it raises is passed on.
+            Called with the `Record` of every check, of which there is none where `Auto` takes a method without rounds.
+            Where it raises KeyboardInterrupt, the run ends there as by Ctrl-C: with the best point so far and its
+            certificate, "interrupted" (or "certified", where that has the ``gap``; of a baseline, where its own problem
+            has it, "no_certificate"). Whatever else it raises is passed on.
         observe : Observer, or what it observes, optional
             The iterates to be kept, for ``solution.observed``: "w", ("w", "flows"), {"error": a function of an
             Observation}, or ``gr.Observer(what, rounds=...)``. They are those of the method, and not certified.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from ..problem import Problem
@@ -33,6 +34,7 @@ class Evidence:
         self.claims = known if claims is None else claims
         self.explicit = claims is not None
         self.found: list[Finding] = []
+        self.at: Callable[[str], None] = lambda stage: None
 
     def add(self, evidence: str, outcome: str, sentence: str) -> None:
         self.found.append(Finding(evidence, outcome, sentence))
@@ -65,7 +67,7 @@ class Evidence:
     ) -> None:
         """``sums`` are those over all nodes that the algorithm has declared and recorded; ``noisy``, whether its runs
         differ with their seeds, and ``wrong``, whether its limit is."""
-        found = delays(algorithm, problem, seed)
+        found = delays(algorithm, problem, seed, self.at)
         if found is None or not found.seen:
             self.skip("locality", "no change of targets could be seen at another node")
             if wrong and found is not None and (found.hops == 1).any():

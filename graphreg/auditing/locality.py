@@ -7,7 +7,7 @@ instances counts, one of them with smooth penalties.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -131,14 +131,16 @@ class Delays:
         return bool(self.rounds[j, i] - unit >= (way - 1) / self.hops_a_round)
 
 
-def delays(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Delays | None:
-    """The delays between all nodes; None where no targets can be changed."""
+def delays(
+    algorithm: AbstractAlgorithm, problem: Problem, seed: int, at: Callable[[str], None] = lambda stage: None
+) -> Delays | None:
+    """The delays between all nodes; None where no targets can be changed. ``at`` is told how many runs are done."""
     form = problem.form
     n = form.space.n_observed
     rng = np.random.default_rng(seed)
     chosen = sorted(rng.permutation(n)[:NODES].tolist())
     least = np.full((n, n), NEVER)
-    _listen(algorithm, problem, seed, chosen, MOVES, least)
+    _listen(algorithm, problem, seed, chosen, MOVES, least, at)
     tried = np.diag(least) < NEVER  # its own point moves: else nobody can know
     return Delays(tuple(form.labels[:n]), tried, least, hops(form)[:n, :n]) if tried.any() else None
 
@@ -158,11 +160,14 @@ def _listen(
     sources: Iterable[int],
     moves: Sequence[float],
     least: Array,
+    at: Callable[[str], None] = lambda stage: None,
 ) -> None:
     """The delays from some nodes, where they are shorter than those that are known."""
-    for base_problem in _instances(problem):
+    instances, changes = _instances(problem), list(product(sources, moves))
+    for k, base_problem in enumerate(instances):
         base = run(algorithm, base_problem, ROUNDS, seed=seed).points
-        for j, by in product(sources, moves):
+        for done, (j, by) in enumerate(changes, k * len(changes)):
+            at(f"locality, {done} of {len(instances) * len(changes)} changes of targets tried")
             other = with_targets(base_problem, problem.form.labels[j], by)
             if other is not None:
                 moved = run(algorithm, other, ROUNDS, seed=seed).points

@@ -154,7 +154,8 @@ class _Referee:
         self.course = follower.course
         half = self.began + 0.6 * (self.deadline - self.began)
 
-        def arrived(w: Any) -> bool:
+        def arrived(w: Any) -> bool:  # asked every hundredth round
+            self.at(f"the main run, round {self.course.total}")
             return optimum.distance(w) < ARRIVED
 
         count = self.algorithm.count
@@ -225,6 +226,7 @@ class _Referee:
 
     def _locality(self, noisy: bool) -> None:
         wrong = self.limit is not None and self.limit.kind == "wrong"
+        self.evidence.at = self.at
         self.evidence.locality(self.algorithm, self.problem, self.seed, self.course.sums, noisy, wrong)
 
     def _over_seeds(self, optimum: Optimum) -> Limit:

@@ -253,7 +253,7 @@ def progress_bar(shown: bool | None, **how: Any) -> Generator[Callable[..., None
 def stages(what: str, shown: bool | None = None) -> Generator[Callable[[str], None]]:
     """A line on stderr, where a bar would be ``shown``, that says after a second what a call is at. What it gives is
     called with the name of each stage when it begins."""
-    with progress_bar(shown, desc=what, unit=" steps", delay=1.0) as tell:
+    with progress_bar(shown, desc=what, bar_format="{desc} [{elapsed}{postfix}]", delay=1.0) as tell:
         yield lambda stage: tell(1, stage)
 
 

@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 import graphreg as gr
 from graphreg.base import clock
-from graphreg.base.clock import LastLine, in_notebook, progress_bar
+from graphreg.base.clock import LastLine, in_notebook, progress_bar, stages
 
 
 class Handle:
@@ -123,6 +123,15 @@ def test_the_clock_goes_on_beside_a_stage_that_takes_long(notebook, monkeypatch)
             time.sleep(0.05)
 
 
+def test_a_stage_has_its_name_and_the_time_and_no_count_of_what_is_not_counted(notebook):
+    with stages("audit", True) as at:
+        at("locality")
+        started = time.monotonic()
+        while not notebook and time.monotonic() - started < 60.0:
+            time.sleep(0.05)
+    assert notebook[0][0] == "audit [00:01, locality]"
+
+
 def test_a_line_that_cannot_be_written_leaves_no_lock_held(monkeypatch):
     """Else the next bar waits for ever."""
     refused = threading.Event()
@@ -199,3 +208,20 @@ def test_long_calls_say_what_they_are_at(name, solution, tmp_path, monkeypatch):
     monkeypatch.setattr(clock, "progress_bar", bar)
     call(solution[0], tmp_path)
     assert stages <= set(said[name.split()[0]])
+
+
+def test_the_long_stages_of_an_audit_say_how_far_they_are(solution, monkeypatch):
+    said = []
+
+    @contextmanager
+    def bar(shown, **how):
+        yield lambda steps, text="": said.append(text)
+
+    def slow(problem):
+        return (np.full((4, 1), 1.0 / k) for k in range(1, 10_000))
+
+    monkeypatch.setattr(clock, "progress_bar", bar)
+    gr.audit(solution[0], slow, rounds=300)
+    assert [each for each in said if "round" in each] == [f"the main run, round {k}" for k in (100, 200, 300)]
+    gr.audit(solution[0], gr.PrimalDual())
+    assert {f"locality, {k} of 32 changes of targets tried" for k in range(32)} <= set(said)

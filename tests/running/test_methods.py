@@ -14,7 +14,7 @@ from factories import chain, interrupt
 import graphreg as gr
 from graphreg.certificate import common
 from graphreg.datasets import random_problem
-from graphreg.methods import AbstractMethod
+from graphreg.methods import AbstractMethod, listed
 from graphreg.running import Outcome
 
 SEEDS = (  # every loss and every penalty twice, every structure
@@ -282,6 +282,21 @@ def test_every_way_of_solving_is_stopped_by_its_callback(method, engine):
     run = chain(loss=gr.LogisticLoss).solve(method, gap=1e-13, callback=enough, engine=engine)
     assert (run.status, len(seen)) == ("interrupted", 2)
     assert run.certificate.valid
+
+
+def test_the_status_of_a_run_whose_point_is_good_enough_when_its_callback_ends_it():
+    """As docs/observing.md has it: certified where it has the gap, and of a baseline whose own problem has it none."""
+    assert chain().solve(gr.PrimalDual(), gap=1e6, callback=interrupt).status == "certified"
+    assert chain().solve(gr.LocalOnly(), callback=interrupt).status == "no_certificate"
+
+
+def test_methods_without_rounds_refuse_a_callback_and_auto_may_take_one_that_calls_nothing():
+    calls, direct = [], {m.name for m in listed() if "callback" in m.refuses()}
+    assert direct == {"Exact", "LinearSystem", "DynamicProgramming", "OneNode"}  # that docs/observing.md names
+    found = chain(penalty=gr.SquaredL2()).solve(callback=calls.append)
+    assert found.status == "certified"
+    assert any(name in found.method for name in direct)
+    assert not calls
 
 
 def test_verbs_that_take_a_callback_say_what_happens_where_it_raises():
