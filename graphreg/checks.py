@@ -234,7 +234,7 @@ def named(function: Callable[P, T]) -> Callable[P, T]:
     def call(*args: P.args, **given: P.kwargs) -> T:
         for name in given:
             if name not in known:
-                others = f"; it is one of {', '.join(sorted(_takers[name]))}" if name in _takers else ""
+                others = f"; leave it out: it is one of {', '.join(sorted(_takers[name]))}" if name in _takers else ""
                 hint = f"; here it is {meant[name]}=" if name in meant else did_you_mean(name, known) or others
                 raise ArgumentError(f"{function.__name__} has no argument {name!r}{hint}")
         return function(*args, **given)

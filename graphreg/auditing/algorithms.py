@@ -305,7 +305,8 @@ def algorithm_of(given: Any) -> AbstractAlgorithm:
         return Iteration(given, given.label)
     if isinstance(given, AbstractMethod):
         raise MethodError(
-            f"{given.label} has no rounds that could be audited; judge its answer with problem.certify(...)"
+            f"{given.label} has no rounds on this problem that could be audited; judge its answer with "
+            "problem.certify(...)"
         )
     if isinstance(given, type) and issubclass(given, AbstractMethod):
         METHOD(given, "the algorithm", MethodError)

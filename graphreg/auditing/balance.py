@@ -164,7 +164,8 @@ def accepted(families: list[Family]) -> tuple[Family, ...]:
             return ()
         likely.sort(key=lambda each: (COMMON.get(each.kind, 0), roundness(each.factor)))
         return (*likely, *(each for each in tied if not each.likely))
-    return tuple(sorted(alike or [first], key=lambda each: (RANK.get(each.kind, 1), roundness(each.factor))))
+    ranked = sorted(alike or [first], key=lambda each: each.kind == "edge")  # one edge is less common than all
+    return tuple(sorted(ranked, key=lambda each: (RANK.get(each.kind, 1), roundness(each.factor))))
 
 
 class _Forces:

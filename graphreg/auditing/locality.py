@@ -256,6 +256,7 @@ def mass(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Mass | No
         return None
     kept: dict[Hashable, float] = {}
     columns: list[Array] = []
+    far = hops(problem.form)[len(labels) - 1, : len(labels)] > 1  # from the node whose losses are not flat
     for j in np.linspace(0, len(labels) - 2, min(IMPULSES, len(labels) - 1)).astype(int).tolist():
         impulse = base.copy()
         impulse[j] += size
@@ -263,9 +264,9 @@ def mass(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Mass | No
             w for w in response(impulse) if np.abs(np.delete(w, j, axis=0)).max(initial=0.0) > REACTS / len(labels)
         ]
         if spread:
-            kept[labels[j]] = float(spread[0][:, 0].sum())
             columns.append(spread[0][:, 0])
-    far = hops(problem.form)[len(labels) - 1, : len(labels)] > 1  # from the node whose losses are not flat
+            if far[j]:  # else what arrives there may be answered by its gradient in the same round
+                kept[labels[j]] = float(spread[0][:, 0].sum())
     weights = _weights(np.transpose(columns)) if len(columns) == len(labels) - 1 else None
     found = Mass(kept, bool(np.abs(constant[0][far] - 1.0).max(initial=0.0) <= SUMS), weights)
     return found if kept and (found.constant or found.even) else None

@@ -183,19 +183,20 @@ def names(seen: Examined, noisy: bool) -> Iterator[Finding]:
 def _of_mixing(seen: Examined, disagree: bool) -> Iterator[Finding]:
     found = mass(seen.algorithm, seen.problem, seen.seed) if seen.algorithm.takes_start else None
     if found is None or not (found.constant or disagree):
-        yield Finding("mixing", "not tried", "it takes no start, or where losses are flat it keeps no constant")
+        why = "it takes no start, keeps no constant where losses are flat, or all nodes are neighbours of one another"
+        yield Finding("mixing", "not tried", why)
     elif not found.constant:
         said = "where losses are flat an impulse keeps its mass, and a constant does not stay one: rows of other sums"
         yield Finding("mixing", "name", f"asymmetric mixing: {said} than 1")
     elif found.even:
         yield Finding("mixing", "holds", "where losses are flat an impulse keeps its mass: mixing is doubly stochastic")
     else:
-        kept = ", ".join(f"{label!r} {each:.3g}" for label, each in list(found.kept.items())[:3])
-        said = f"of an impulse at one node is left {kept}, and not 1"
+        kept = ", ".join(f"{each:.3g} (at {label!r})" for label, each in list(found.kept.items())[:3])
+        said = f"an impulse of 1 at one node adds up over all nodes to {kept}, and not to 1"
         if found.explains(seen.problem.oracles().gradient(seen.limit.point)):
             yield Finding("mixing", "name", f"asymmetric mixing: {said}, and the gradients add up to 0 so weighted")
         else:
-            yield Finding("mixing", "remark", f"{said}; the limit is not that of weights that would follow")
+            yield Finding("mixing", "remark", f"{said}; alone, such weights would lead to another limit")
 
 
 def _of_balance(
@@ -211,7 +212,9 @@ def _of_balance(
         return
     first = exact[0]
     if first.kind != "model":
-        yield Finding("balance", "name", f"{first.sentence} (balances to {first.residual:.0e}, t = {first.factor:.6g})")
+        other = ", or what this limit cannot tell from it" if len(exact) > 1 else ""
+        read = f"(balances to {first.residual:.0e}, t = {first.factor:.6g})"
+        yield Finding("balance", "name", f"{first.sentence}{other} {read}")
         for each in exact[1:SHOWN]:
             yield Finding("balance", "consistent", f"this limit cannot tell it from: {each.sentence}")
     elif not consensus:
@@ -234,7 +237,7 @@ def _of_dictionary(optimum: Optimum, limit: Limit) -> Iterator[Finding]:
         near, said = found[0], f"none of {len(found)} modified problems has this optimum"
         if near.ratio <= CLOSE:
             alike = [each.name for each in found if each.ratio <= APART * max(near.ratio, SAME)]
-            said = f"the limit lies at the optima of {' and of '.join(alike[:SHOWN])}, and cannot tell them apart"
+            said = f"the limit is close to the optima of {' and of '.join(alike[:SHOWN])}, and cannot tell them apart"
         yield Finding("dictionary", "remark", f"{said}; nearest {near.name}, {near.ratio:.2g} of the distance away")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import networkx as nx
 import numpy as np
 import pytest
 from audit_cases import network
@@ -115,7 +116,7 @@ def test_optima_that_are_at_the_limit_are_said_where_they_are_no_name(monkeypatc
     """It was said that none of the modified problems has this optimum, the nearest at 1e-8 of the distance."""
     known = Optimum.of(network("l2", seed=1))
     limit = Limit("wrong", 1.0, 0.0, known.w + 1.0, "")
-    for second, said in ((1e-12, "lies at the optima of near and of other, and cannot"), (0.9, "near (its optimum")):
+    for second, said in ((1e-12, "is close to the optima of near and of other, and cannot"), (0.9, "near (its optimum")):
         given = [NearProblem("near", 1e-12), NearProblem("other", second), NearProblem("far", 0.95)]
         monkeypatch.setattr(naming, "entries", lambda form, limit, optimum, given=given: given)
         (finding,) = naming._of_dictionary(known, limit)
@@ -133,3 +134,22 @@ def test_what_no_limit_tells_apart_is_one_class():
     found = accepted(balanced(form, optimum(with_weights(form, lambda c: c / 5.0))))
     assert {each.kind for each in found} >= {"nodes", "strength"}
     assert any(each.sentence.startswith("sum for mean") for each in found)
+
+
+def test_a_name_that_is_one_of_several_says_so_and_the_strength_comes_before_one_edge():
+    """On a ring in two halves the flows of two edges are all that a limit shows: twice the strength, one edge x 3."""
+    rng, samples = np.random.default_rng(0), {}
+    for i in range(8):
+        X = rng.normal(size=(6 + i, 2))
+        samples[i] = X, X @ ([1.0, -1.0] if i < 4 else [-1.0, 2.0]) + 0.3 * rng.normal(size=6 + i)
+    loss, edges = gr.SquaredLoss(gr.NodeData.from_dict(samples)), gr.TotalVariation(nx.cycle_graph(8), gr.L2())
+    twice = gr.Problem(loss + 0.4 * edges).solve(gap=1e-12).coef
+    report = gr.audit(gr.Problem(loss + 0.2 * edges), [twice] * 60)
+    assert report.name.startswith("factor 2 in the strength")
+    assert "or what this limit cannot tell from it (balances to" in report.name
+    assert any("cannot tell it from: the edge (3, 4) x 3" in each.sentence for each in report.findings)
+    path = gr.TotalVariation(nx.path_graph(8), gr.SquaredL2())
+    twice = gr.Problem(loss + 0.4 * path).solve(gap=1e-12).coef
+    alone = gr.audit(gr.Problem(loss + 0.2 * path), [twice] * 60)
+    assert alone.name.startswith("factor 2 in the strength")
+    assert "cannot tell" not in str(alone)

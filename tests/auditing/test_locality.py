@@ -164,6 +164,35 @@ def test_impulses_keep_their_mass_where_mixing_is_symmetric():
     assert not odd.even
 
 
+def test_a_gradient_in_the_round_of_an_impulse_takes_nothing_of_its_mass():
+    """Of nodes that average before they step, with symmetric weights: those beside the one node whose losses are not
+    flat were said to keep 0.87."""
+
+    def averages_first(problem, start=None):
+        o, C = problem.oracles(), metropolis(problem)
+        w = np.zeros((o.n, o.d)) if start is None else start
+        while True:
+            w = C @ w
+            w = w - o.gradient(w) / (2.0 * o.smoothness.max())
+            yield w
+
+    problem = network("consensus")
+    assert mass(algorithm_of(averages_first), problem, 0).even
+    said = str(gr.audit(problem, averages_first, claims=["limit"], rounds=300))
+    assert "an impulse of 1" not in said
+    assert "an impulse keeps its mass" in said
+
+
+def test_what_is_left_of_impulses_is_said_with_the_nodes():
+    def plain_means(problem, start=None):
+        C = np.array(metropolis(problem) > 0, dtype=float)
+        return gossip(problem, start, mixing=lambda problem: C / C.sum(axis=1, keepdims=True), power=0.0)
+
+    said = " ".join(str(gr.audit(network("consensus"), plain_means, claims=["limit"], rounds=300)).split())
+    assert "an impulse of 1 at one node adds up over all nodes to 1." in said
+    assert " (at 0), " in said
+
+
 def test_a_message_in_a_small_coordinate_is_seen_beside_a_large_one():
     base = [np.array([[1.0, 1e9], [1.0, 1e9]])] * 3
     moved = [base[0] + np.array([[1e-6, 0.0], [1e-6 * (k > 1), 0.0]]) for k in range(3)]
