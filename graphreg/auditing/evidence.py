@@ -96,16 +96,17 @@ class Evidence:
             j, i = early[0]
             said = f"{found.pair(j, i)}, {int(found.hops[j, i])} hops away, after {int(found.rounds[j, i])} round(s)"
             said = f"{len(early)} pairs of nodes know of each other too early, first {said}"
+            sure = wrong or found.share_early <= SOME
             if sums:
                 why = f"it records sums over all nodes ({sums} in the main run), by which they may"
                 self.add("locality", "remark", f"{said}; {why}")
-                return
-            self._claimed("local", "locality", said)
-            if wrong or found.share_early <= SOME:
-                self.add("locality", "name", f"read of a non-neighbour: node {found.pair(j, i)}")
+            elif sure or (self.explicit and "local" in self.claims):
+                self._claimed("local", "locality", said)
+                if sure:
+                    self.add("locality", "name", f"read of a non-neighbour: node {found.pair(j, i)}")
             else:
-                said = "several exchanges in a round, one after the other, or reads of non-neighbours: no telling which"
-                self.add("locality", "remark", said)
+                why = "several exchanges in a round, one after the other, or reads of non-neighbours: no telling which"
+                self.add("locality", "remark", f"{said}; {why}")
         else:
             hops = found.hops_a_round
             pace = "" if hops == 1 else f"; about {hops} exchanges a round, everywhere"
@@ -119,9 +120,11 @@ class Evidence:
         if found.late():
             found = confirmed(algorithm, problem, found, seed)
         late = found.late()
-        if late and (one_way := found.one_way(late)):
+        one_way = found.one_way(late) if late else []
+        if one_way:
             said = ", ".join(found.pair(j, i) for j, i in one_way[:SHOWN])
-            self.add("promptness", "remark", f"links may be used one way: by a detour comes {said}")
+            why = "is held back, or the link is used one way and it makes a detour: no telling which"
+            self.add("promptness", "remark", f"what comes late ({said}) {why}")
             late = [each for each in late if each not in one_way]
         unused = found.by_detour(late) if late else []
         if unused:
@@ -139,7 +142,7 @@ class Evidence:
         elif found.pace > 1:
             self._claimed("prompt", "promptness", f"messages take {found.pace:g} rounds a hop")
             self.add("promptness", "name", f"stale message: {found.pace:g} rounds a hop")
-        else:
+        elif not one_way:
             self.add("promptness", "holds", "no message between neighbours is held back")
 
     def order(self, algorithm: AbstractAlgorithm, problem: Problem, course: Course, seed: int) -> None:
