@@ -23,8 +23,8 @@ from ..terms.penalties import AbstractSmoothPenalty
 BAND = 1e10  # multiplications of a factorisation that are too many
 MULTIPLICATION = 2.8e-10  # seconds, of those of a factor, with the solves that follow
 SMALL = 0.3  # of the rest: what is not counted
-COUNTED = 5e-6  # seconds in which a node or an edge is
-FILLING = 2e-8  # and each pair of the nodes that may fill in
+COUNTED = 1.5e-6  # seconds in which a node or an edge is
+FILLING = 1.5e-12  # and each three of the nodes that may fill in
 STEPS, NEWTON = 8.0, 5.0  # of the interior-point method to a gap of 1e-6; where nothing has cones, Newton's alone
 KINKS = 2.5  # more where losses have kinks
 SET_UP = 4e-3  # seconds of what is done before them
@@ -54,7 +54,7 @@ class Costs:
             return 4.0 * form.d**3 * form.n
         least, rounds, bound = SET_UP + self.steps * self._around_factors, self.run(MANY), work(form)
         filling = min(form.n, 2 * max(edges - form.n, 0))  # nodes of one or two neighbours go before, and leave those
-        slow = COUNTED * (form.n + edges) + FILLING * filling**2 > SMALL * min(least, rounds)
+        slow = COUNTED * (form.n + edges) + FILLING * filling**3 > SMALL * min(least, rounds)
         if self.cheap:
             found = bound
         elif bound <= BAND:

@@ -6,7 +6,7 @@ diagonal S, then it is within
 
     root_j |Sq| / sqrt(least)
 
-of v. S H S - mu I - GG' is near 0 for a G that is proposed: no eigenvalue of it is larger than its rows' sums.
+of v. An equation without variables reads 0 = 0, whatever these are, and takes no part. S H S - mu I - GG' is near 0 for a G that is proposed: no eigenvalue of it is larger than its rows' sums.
 """
 
 from __future__ import annotations
@@ -40,10 +40,12 @@ class Joint:
         need(all(in_range(x) for x in (root, scale, np.array([mu]))), "a weight is out of range")
         self.root, self.scale, self.least, self.kind = root, scale, 0.5 * mu, system.kind
         A = system.kind.rows(np.arange(V))
+        self.empty = np.bincount(A.indices, minlength=N) == 0  # equations without variables
         each, size = np.repeat(root, np.diff(A.indptr)) * scale[A.indices], abs(A)
         A.data, size.data = A.data * each, magnitudes(A.data, 1.0 / RANGE) * each
         lost = EPS * (system.count.max(initial=0.0) + 8) * (size.T @ (size @ np.ones(N))) * MORE
-        off = far_from_square(sp.csr_array(A.T @ A - mu * sp.eye_array(N)), G) + lost.max(initial=0.0)
+        rest = sp.diags_array(self.empty - mu)
+        off = far_from_square(sp.csr_array(A.T @ A + rest), G) + lost.max(initial=0.0)
         need(off <= 0.49 * mu, "what may move does not span all equations")
 
     def spread(self, left: Array) -> Array:
@@ -56,6 +58,7 @@ class Joint:
         """The box around ``high + low`` that this proves; where ``plain``, rounding is paid for and low parts are 0."""
         need(self.kind is system.kind, "another system")
         need(below(high) and below(low) and not (plain and low.any()), "prices or flows are too large")
-        spread = self.spread(system.residual(high, low, plain).size().ravel())
-        need(below(spread), "prices and flows are not balanced")
+        left = system.residual(high, low, plain).size().ravel()
+        spread = self.spread(left)
+        need(below(spread) and not left[self.empty].any(), "prices and flows are not balanced")
         return Balanced(high, low, spread, np.zeros(system.form.n_components, dtype=bool))

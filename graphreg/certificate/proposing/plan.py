@@ -95,7 +95,8 @@ class JointPlan:
     def __init__(self, system: System, weight: Array) -> None:
         root, self._B = np.sqrt(weight), sp.csr_array(system.kind.rows(np.arange(system.size)))
         self._B.data *= np.repeat(root, np.diff(self._B.indptr))
-        found = equilibrated(heavy(_products(self._B), lambda: self._B.T @ self._B))
+        own = sp.diags_array(1.0 * (np.bincount(self._B.indices, minlength=self._B.shape[1]) == 0))  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
+        found = equilibrated(heavy(_products(self._B), lambda: self._B.T @ self._B + own))
         if found is None:
             raise RefusedError(UNTIED)
         scale, S, self._solve = found
