@@ -39,8 +39,8 @@ REFERENCE: dict[str, tuple[str, list[str]]] = {
     "rows": ("Rows of the parameters", ["w", "Rows"]),
     "losses": ("Losses", []),
     "penalties": ("Penalties", []),
-    "methods": ("Methods", []),
-    "tuning": ("Strengths", ["path", "cross_validate", "strength_max"]),
+    "methods": ("Methods: reference", []),
+    "tuning": ("Strengths: reference", ["path", "cross_validate", "strength_max"]),
     "runs": (
         "Runs",
         ["Checkpoint", "Observer", "Actors", "Parts", "MPI", "Faults", "Malicious", "Availability", "audit", "Audit"],

@@ -178,6 +178,12 @@ def test_links_lead_to_pages_and_anchors():
     assert not broken, "\n".join(broken)
 
 
+def test_no_two_pages_have_one_title():
+    """Tabs and results of a search tell pages apart by it."""
+    titles = Counter(re.search(r"<title>(.*?)</title>", path.read_text(encoding="utf-8"))[1] for path in pages())
+    assert not [title for title, often in titles.items() if often > 1]
+
+
 def test_pictures_are_there():
     for place, page in pages().items():
         missing = [
