@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import struct
 from html import unescape
 from importlib import import_module
 from pathlib import Path
@@ -21,6 +22,7 @@ EXAMPLES = ROOT / "examples"
 FORMULA = re.compile(r'<(span|div) class="arithmatex">(.*?)</\1>', re.S)
 CELL = re.compile(r"<td[ >].*?</td>", re.S)
 PRODUCT = re.compile(r"<([A-Za-z][\w()']*, [^<>]*)>")  # <x, u>: no element has a comma in its name
+PICTURE, WIDE = re.compile(r'<img [^>]*src="([^":]+\.png)"[^>]*>'), 2.4  # wider than so many times its height
 OUTSIDE = re.compile(r"\[([^\]]*)\]\((?:\.\./)+(examples|benchmarks|papers)(?:/([\w./-]*))?\)")
 
 REFERENCE: dict[str, tuple[str, list[str]]] = {
@@ -37,8 +39,8 @@ REFERENCE: dict[str, tuple[str, list[str]]] = {
     "rows": ("Rows of the parameters", ["w", "Rows"]),
     "losses": ("Losses", []),
     "penalties": ("Penalties", []),
-    "methods": ("Methods", []),
-    "tuning": ("Strengths", ["path", "cross_validate", "strength_max"]),
+    "methods": ("Methods: reference", []),
+    "tuning": ("Strengths: reference", ["path", "cross_validate", "strength_max"]),
     "runs": (
         "Runs",
         ["Checkpoint", "Observer", "Actors", "Parts", "MPI", "Faults", "Malicious", "Availability", "audit", "Audit"],
@@ -186,12 +188,19 @@ def boost(page: Any) -> float:
 
 def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
     """LaTeX as MathML, which browsers show without a script; code in tables without the backslash that keeps a bar
-    from ending the cell, and inner products as text, where a browser would take them for elements and show nothing."""
+    from ending the cell; inner products as text, where a browser would take them for elements and show nothing; and
+    pictures of several panels side by side marked as wide."""
 
     def typeset(found: re.Match[str]) -> str:
         latex = unescape(found.group(2)).strip()
         return convert(latex[2:-2], display="block" if latex.startswith("\\[") else "inline")
 
+    def marked(found: re.Match[str]) -> str:
+        file = Path(config["docs_dir"], page.file.src_uri).parent / found.group(1)
+        width, height = struct.unpack(">II", file.read_bytes()[16:24])  # as the head of a PNG has them
+        return found.group().replace("<img", '<img class="wide"') if width > WIDE * height else found.group()
+
+    html = PICTURE.sub(marked, html)
     html = CELL.sub(lambda found: found.group().replace("\\|", "|"), html)
     html = PRODUCT.sub(r"&lt;\1&gt;", html)
     return FORMULA.sub(typeset, html)

@@ -19,13 +19,16 @@ from places import DOCS, ROOT
 import graphreg as gr
 
 SITE = ROOT / "out" / "site"
+SOURCES = (".md", ".css", ".png", ".py", ".js")  # what the site is built of: pages, their look, docstrings, hooks
 BROWSER = next((found for found in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if found), None)
 WITHOUT_END = ("area", "base", "br", "col", "hr", "img", "input", "link", "meta", "path", "source", "wbr")  # tags
 
 
 def fresh():
     """Whether the site was built after its sources were written."""
-    sources = (*DOCS.rglob("*.md"), ROOT / "mkdocs.yml", *ROOT.glob("website/*.py"))
+    folders = (DOCS, ROOT / "website", ROOT / "examples", ROOT / "graphreg")
+    written = [each for folder in folders for each in folder.rglob("*") if each.suffix in SOURCES]
+    sources = (ROOT / "mkdocs.yml", *written)
     built = SITE / "sitemap.xml"
     return built.exists() and built.stat().st_mtime > max(path.stat().st_mtime for path in sources)
 
@@ -77,7 +80,7 @@ LEFT = {
     "a heading": r"(?:^|\s)#{2,} \w",
     "a link": r"\]\(|\]\[\w",
     "an escaped character": r"\\[|_*<>\[\]]",
-    "a formula": r"\$\$|\\\(|\\\[|\\(?:frac|sum|lVert|lambda)\b",
+    "a formula": r"\$\$|\\\(|\\\[|\\[A-Za-z]{2,}",
     "attributes": r"\{:|\{ ?[.#][\w-]+ ?\}",
     "a row of a table": r"^\s*\|.*\|\s*$",
     "a list in a paragraph": r"\n[-*] \w",
@@ -94,6 +97,16 @@ def test_no_markdown_is_left_over(what):
         for page in pages().values()
         for text in page.text
         if re.search(LEFT[what], text, re.M) and not (what == "a row of a table" and "reference" in str(where(page)))
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_stars_of_formulas_are_no_italics():
+    """f*(b) and g*(b) in one paragraph are conjugates; emphasis begins where a word does."""
+    found = [
+        f"{where(page)}: {taken}"
+        for page in pages().values()
+        for taken in re.findall(r"\w<(?:em|strong)>.{,40}", page.path.read_text(encoding="utf-8"))
     ]
     assert not found, "\n".join(found)
 
@@ -165,6 +178,12 @@ def test_links_lead_to_pages_and_anchors():
     assert not broken, "\n".join(broken)
 
 
+def test_no_two_pages_have_one_title():
+    """Tabs and results of a search tell pages apart by it."""
+    titles = Counter(re.search(r"<title>(.*?)</title>", path.read_text(encoding="utf-8"))[1] for path in pages())
+    assert not [title for title, often in titles.items() if often > 1]
+
+
 def test_pictures_are_there():
     for place, page in pages().items():
         missing = [
@@ -186,6 +205,7 @@ def opened(address, *flags):
 # What users look for, and the page that is to be the first.
 SOUGHT = {
     "missing values": "fit",
+    "nan": "fit",
     "standard errors": "clusters-and-tests",
     "confidence intervals": "clusters-and-tests",
     "p-value": "clusters-and-tests",
@@ -221,11 +241,20 @@ const look = async (page, width) => {
   await new Promise((done) => { frame.onload = done; });
   const root = frame.contentDocument.documentElement;
   if (root.scrollWidth > root.clientWidth) out.push(`${page} at ${width} is ${root.scrollWidth} wide`);
-  if (width > 1000 && PAGES_FOR_USERS.includes(page))
+  if (width > 1000)
     for (const code of root.querySelectorAll(".md-content pre > code"))
-      if (code.scrollWidth > code.clientWidth + 100) out.push(`${page} cuts ${code.textContent.slice(0, 60)}`);
-  for (const picture of root.querySelectorAll(".md-content img"))
+      if (code.scrollWidth > code.clientWidth) out.push(`${page} cuts ${code.textContent.slice(0, 60)}`);
+  for (const picture of root.querySelectorAll(".md-content img")) {
     if (!picture.naturalWidth) out.push(`${page} does not show ${picture.src}`);
+    if (picture.height < Math.min(picture.naturalHeight, 140)) out.push(`${page} at ${width}: tiny ${picture.src}`);
+  }
+  for (const heading of root.querySelectorAll(".md-content :is(h1, h2, h3)")) {
+    const words = frame.contentDocument.createRange(), link = heading.querySelector(".headerlink");
+    words.setStart(heading, 0);
+    if (link) words.setEndBefore(link); else words.setEndAfter(heading.lastChild);
+    const below = heading.getBoundingClientRect().bottom - words.getBoundingClientRect().bottom;
+    if (below > 20) out.push(`${page} at ${width} has an empty line below ${heading.textContent}`);
+  }
   frame.remove();
 };
 (async () => {
@@ -242,9 +271,8 @@ def for_users():
 
 @needs_browser
 def test_pages_fit_a_phone_and_a_screen(tmp_path):
-    users = [(SITE / f"{name}.html").as_uri() for name in for_users()]
     everything = [path.as_uri() for path in pages()]
-    names = f"const PAGES = {json.dumps(everything)}, PAGES_FOR_USERS = {json.dumps(users)};"
+    names = f"const PAGES = {json.dumps(everything)};"
     frame = tmp_path / "frame.html"
     frame.write_text(f'<body><pre id="out">not done</pre><script>{names}{MEASURE}</script></body>', encoding="utf-8")
     flags = ("--allow-file-access-from-files", "--disable-web-security", "--virtual-time-budget=600000")
