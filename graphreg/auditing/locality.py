@@ -140,7 +140,7 @@ def delays(
     rng = np.random.default_rng(seed)
     chosen = sorted(rng.permutation(n)[:NODES].tolist())
     least = np.full((n, n), NEVER)
-    _listen(algorithm, problem, seed, chosen, MOVES, least, at)
+    _listen(algorithm, problem, seed, product(chosen, MOVES), least, at)
     tried = np.diag(least) < NEVER  # its own point moves: else nobody can know
     return Delays(tuple(form.labels[:n]), tried, least, hops(form)[:n, :n]) if tried.any() else None
 
@@ -149,7 +149,8 @@ def confirmed(algorithm: AbstractAlgorithm, problem: Problem, found: Delays, see
     """The delays, after more has been tried of the messages that seem late: of an algorithm that sends signs, say,
     some messages show for the right changes only."""
     least = found.rounds.copy()
-    _listen(algorithm, problem, seed, sorted({j for j, _ in found.late()}), MORE_MOVES, least)
+    late = sorted({j for j, _ in found.late()})
+    _listen(algorithm, problem, seed, product(late, MORE_MOVES), least)
     return replace(found, rounds=least)
 
 
@@ -157,13 +158,13 @@ def _listen(
     algorithm: AbstractAlgorithm,
     problem: Problem,
     seed: int,
-    sources: Iterable[int],
-    moves: Sequence[float],
+    changes: Iterable[tuple[int, float]],
     least: Array,
     at: Callable[[str], None] = lambda stage: None,
 ) -> None:
-    """The delays from some nodes, where they are shorter than those that are known."""
-    instances, changes = _instances(problem), list(product(sources, moves))
+    """The delays from some nodes, whose targets are changed by so much, where they are shorter than those that are
+    known."""
+    instances, changes = _instances(problem), list(changes)
     for k, base_problem in enumerate(instances):
         base = run(algorithm, base_problem, ROUNDS, seed=seed).points
         for done, (j, by) in enumerate(changes, k * len(changes)):

@@ -116,7 +116,10 @@ def test_optima_that_are_at_the_limit_are_said_where_they_are_no_name(monkeypatc
     """It was said that none of the modified problems has this optimum, the nearest at 1e-8 of the distance."""
     known = Optimum.of(network("l2", seed=1))
     limit = Limit("wrong", 1.0, 0.0, known.w + 1.0, "")
-    for second, said in ((1e-12, "is close to the optima of near and of other, and cannot"), (0.9, "near (its optimum")):
+    for second, said in (
+        (1e-12, "is close to the optima of near and of other, and cannot"),
+        (0.9, "near (its optimum"),
+    ):
         given = [NearProblem("near", 1e-12), NearProblem("other", second), NearProblem("far", 0.95)]
         monkeypatch.setattr(naming, "entries", lambda form, limit, optimum, given=given: given)
         (finding,) = naming._of_dictionary(known, limit)

@@ -153,8 +153,14 @@ def test_links_that_are_used_one_way_are_no_stale_messages():
 
     problem, evidence = network("consensus"), Evidence(None, ("prompt", "local"))
     evidence.locality(algorithm_of(gossip), problem, 0, 0, noisy=False, wrong=False)
-    assert [(each.evidence, each.outcome) for each in evidence.found] == [("locality", "holds"), ("promptness", "remark")]
-    assert "is held back, or the link is used one way and it makes a detour: no telling which" in evidence.found[1].sentence
+    assert [(each.evidence, each.outcome) for each in evidence.found] == [
+        ("locality", "holds"),
+        ("promptness", "remark"),
+    ]
+    assert (
+        "is held back, or the link is used one way and it makes a detour: no telling which"
+        in evidence.found[1].sentence
+    )
 
 
 def test_several_exchanges_within_a_round_are_not_called_a_read_of_a_stranger():

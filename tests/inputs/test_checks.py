@@ -277,8 +277,14 @@ def test_a_check_of_ones_own():
         (lambda: gr.Problem(None, feature=2), "Problem has no argument 'feature'; did you mean 'features'?"),
         (lambda: gr.NodeData.from_arrays(1, 2, [0], weight=3), "has no argument 'weight'; did you mean 'weights'?"),
         (lambda: gr.Graph.from_edges([(1, 2)], weigths=[1]), "has no argument 'weigths'; did you mean 'weights'?"),
-        (lambda: gr.compare(None, checkpoint="a"), "compare has no argument 'checkpoint'; leave it out: it is one of Problem.solve"),
-        (lambda: gr.path(None, [1.0], callback=print), "path has no argument 'callback'; leave it out: it is one of Problem.solve"),
+        (
+            lambda: gr.compare(None, checkpoint="a"),
+            "compare has no argument 'checkpoint'; leave it out: it is one of Problem.solve",
+        ),
+        (
+            lambda: gr.path(None, [1.0], callback=print),
+            "path has no argument 'callback'; leave it out: it is one of Problem.solve",
+        ),
     ],
 )
 def test_a_misspelt_argument_of_a_constructor_is_refused_with_the_one_that_was_meant(make, said):

@@ -6,7 +6,9 @@ diagonal S, then it is within
 
     root_j |Sq| / sqrt(least)
 
-of v. An equation without variables reads 0 = 0, whatever these are, and takes no part. S H S - mu I - GG' is near 0 for a G that is proposed: no eigenvalue of it is larger than its rows' sums.
+of v. An equation without variables reads 0 = 0, whatever these are, and takes no part.
+
+S H S - mu I - GG' is near 0 for a G that is proposed: no eigenvalue of it is larger than its rows' sums.
 """
 
 from __future__ import annotations
