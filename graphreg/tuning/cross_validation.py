@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..base.clock import cut_short, needed, progress_bar
+from ..base.clock import cut_short, needed, progress_bar, stages
 from ..base.gate import allowing, refuse
 from ..base.messages import warn
 from ..distributed import MPI
@@ -25,6 +25,8 @@ from .grid import grid_of
 from .scoring import Scorer, held_out, scorer_of
 from .stored import StoredFolds
 from .warm import usual_method
+
+BAR = "cross-validation"
 
 
 @checks.named
@@ -140,7 +142,8 @@ def cross_validate(  # noqa: PLR0913
     _check(engine=engine, refit=refit, progress=progress)
     _check_engine(engine, jobs, checkpoint)
     with allowing(memory, seconds):
-        with needed("cross_validate"):
+        with needed("cross_validate"), stages(BAR, progress) as at:
+            at("the strengths and the folds")
             values, split = grid_of(problem, grid), folds_of(problem.form, folds, by, seed)
         scorer = scorer_of(problem.form, scoring, greater_is_better)
         if rule != "min":
@@ -154,7 +157,9 @@ def cross_validate(  # noqa: PLR0913
         if rule == "1se" and found.indifferent:
             warn(found.indifferent)
         chosen = refit and found.complete and found.usable.any()
-        return found.refitted(task.method, task.seed) if chosen else found
+        with stages(BAR, progress) as at:
+            at("the solve on all data")
+            return found.refitted(task.method, task.seed) if chosen else found
 
 
 def _carried_out(
@@ -165,7 +170,7 @@ def _carried_out(
     refuse(Costs(task.form).arrays / 8.0, "cross_validate", "about ")
     folds, G = found.folds.each, len(found.grid.points)
     todo = [number for number in range(len(folds)) if number not in stored.runs]
-    solves = {"total": len(folds) * G, "initial": len(stored.runs) * G, "desc": "cross-validation", "unit": " solves"}
+    solves = {"total": len(folds) * G, "initial": len(stored.runs) * G, "desc": BAR, "unit": " solves"}
 
     def so_far(ended: str) -> CrossValidation:
         return replace(found, runs=dict(sorted(stored.runs.items())), ended=ended)
