@@ -133,6 +133,7 @@ class Asked:
     ids: str
     repeated: str
     edge_weight: Hashable | None
+    loss: Any = None
 
     def __post_init__(self) -> None:
         for name, known in WORDS.items():
@@ -145,20 +146,30 @@ def read(table: Any, named: Asked) -> UsedRows:
     frame, name, first = opened(table, node, ids)
     asked, chosen = _chosen(frame, name, named)
     complaints, remarks, numbers, categories = list[str](), list[str](), list[Hashable](), list[Hashable]()
+    wrong = list[Hashable]()
     label = tuple(frame[named.folds]) if isinstance(named.folds, str) else ()
     frame: Any = frame[[*asked, *chosen]].copy()
+    gaps = frame.isna()
     for c in chosen:
         said, kind = _kind(frame, c, first)
         complaints += said
         if kind == "constant":
             what = "is the same" if frame[c].notna().any() else "is missing"
             remarks.append(f"the feature {c!r} {what} in all rows, and was left out")
-        elif not said:
-            (numbers if kind == "number" else categories).append(c)
+        else:
+            (wrong if said else numbers if kind == "number" else categories).append(c)
     if weights is not None:
         complaints += _kind(frame, weights, first)[0]
-    if frame[target].dtype.kind not in "biufM":
-        complaints += _alike(frame[target])
+    y: Any = frame[target]
+    if y.dtype.kind not in "biufM":
+        complaints += _alike(y)
+        if named.loss is None and y.nunique() > max(2, y.count() / 3):  # too many for classes
+            values, strange = _as_numbers(y)
+            said = _stray(y, strange, first) or signed(y)
+            complaints += [f"the target {target!r} holds {said}"] * bool(said)
+            y = frame[target] = y if strange.size else values
+    if y.dtype.kind == "f" and (infinite := np.flatnonzero(np.isinf(y))).size:
+        complaints.append(f"{target!r} is infinite in {_lines(infinite, first)}")
     if copies := int(frame.duplicated().sum()) if numbers and not complaints else 0:
         remarks.append(f"{copies:,} of {len(frame):,} rows are copies of others, and were kept")
     within: Any = frame.groupby(node)[[*numbers, *categories]].nunique(dropna=False).max()
@@ -168,7 +179,11 @@ def read(table: Any, named: Asked) -> UsedRows:
     used = UsedRows(
         frame, node, target, weights, tuple(numbers), tuple(categories), {}, ids, tuple(remarks), (), len(frame), label
     )
-    used = _without_gaps(replace(used, frame=frame[[*asked, *numbers, *categories]]), named.missing, first, complaints)
+    used = replace(used, frame=frame[[*asked, *numbers, *categories]])
+    if named.missing == "error":
+        complaints += _of_gaps(gaps[[*asked, *numbers, *categories, *wrong]], asked, first)
+    else:
+        used = _without_gaps(used, named.missing)
     if complaints:
         more = [f"... and {len(complaints) - MOST} more"] if len(complaints) > MOST else []
         raise DataError("\n  ".join([f"{name} cannot be used as it is:", *complaints[:MOST], *more]))
@@ -264,8 +279,18 @@ def coded(table: UsedRows) -> UsedRows:
     return replace(table, frame=frame, classes=(first, second), remarks=(*table.remarks, said))
 
 
-def _without_gaps(table: UsedRows, rule: str, first: Array | None, complaints: list[str]) -> UsedRows:
-    """The table without missing cells, by a rule; what it refuses is added to the complaints."""
+def _of_gaps(gaps: Any, asked: Collection[Hashable], first: Array | None) -> list[str]:
+    """What is to be said of missing cells, column by column."""
+    both = {c: ": both leave these rows out" for c in asked}
+    return [
+        f"{c!r} is missing in {_lines(np.flatnonzero(gaps[c].to_numpy()), first)}; "
+        f'use missing="drop" or missing="mean"{both.get(c, "")}'
+        for c in gaps.columns[gaps.any()]
+    ]
+
+
+def _without_gaps(table: UsedRows, rule: str) -> UsedRows:
+    """The table without missing cells, by a rule."""
     frame, remarks, fill = table.frame, list(table.remarks), dict[Hashable, Any]()
     if rule == "mean":
         fill = {c: frame[c].mean() for c in table.numbers}
@@ -275,12 +300,7 @@ def _without_gaps(table: UsedRows, rule: str, first: Array | None, complaints: l
         frame = frame.fillna(fill)
     gaps = frame.isna()
     empty = gaps.any(axis=1).to_numpy()
-    if empty.any() and rule == "error":
-        for c in gaps.columns[gaps.any()]:
-            lines = _lines(np.flatnonzero(gaps[c].to_numpy()), first)
-            out = "" if c in (*table.numbers, *table.categories) else ": both leave these rows out"
-            complaints.append(f'{c!r} is missing in {lines}; use missing="drop" or missing="mean"{out}')
-    elif empty.any():
+    if empty.any():
         without = few([repr(c) for c in gaps.columns[gaps.any()]])
         remarks.append(f"left out: {int(empty.sum()):,} of {len(frame):,} rows, for missing cells of {without}")
         frame = frame[~empty]
@@ -380,12 +400,11 @@ def _alike(column: Any) -> list[str]:
     return [said] * bool(pairs)
 
 
-def stray(column: Any) -> str:
+def _stray(column: Any, wrong: Array, first: Array | None) -> str:
     """The cells that keep a column of text from being numbers, where most are; empty where they are not."""
-    wrong = _as_numbers(column)[1]
     cells = few([repr(cell) for cell in column.iloc[wrong].unique()], 4)
-    said = f"numbers but for {cells}: correct these, or leave their rows out"
-    return said * (len(wrong) < NUMERIC * len(column))
+    said = f"numbers but for {cells} in {_lines(wrong, first)}: correct these, or leave their rows out"
+    return said * (0 < len(wrong) < NUMERIC * len(column))
 
 
 def _as_numbers(column: Any) -> tuple[Any, Array]:
@@ -406,9 +425,9 @@ def signed(column: Any) -> str:
     texts = column.dropna().astype(str)
     plain: Any = texts.str.replace(rf"[{SIGNS}]|,(?=\d{{3}}\b)", "", regex=True)  # no comma of decimals, as in 12,5
     values: Any = pd.to_numeric(plain, errors="coerce")
-    if not len(texts) or values.isna().any():
-        return ""
     found = "".join(sign for sign in f"{SIGNS}," if texts.str.contains(sign, regex=False).any())
+    if not found or values.isna().any():
+        return ""
     return (
         f"numbers with signs ({texts.iloc[0]!r}, ...): strip them, e.g. "
         f"frame[{column.name!r}].str.replace('[{found}]', '', regex=True).astype(float)"
@@ -463,17 +482,19 @@ def _of_file(path: Path, repeated: str, weight: Hashable | None) -> tuple[Graph,
     if not len(frame):
         raise DataError(f"{path.name} has no rows below its header: there is no edge; give each edge a row")
     values: Any = pd.Series(1.0, frame.index) if weight is None else pd.to_numeric(frame[weight], errors="coerce")
-    bad = frame[ends].isna().any(axis=1) | values.isna()
-    if (lines := np.flatnonzero(bad.to_numpy())).size:
+    bad = (frame[ends].isna().any(axis=1) | values.isna()).to_numpy()
+    complaints = list[str]()
+    if bad.any():
         remedy = "; a node without edges needs no line: leave it out" if frame[ends].isna().to_numpy().any() else ""
-        raise DataError(
-            f"{path.name} has a missing end, or a weight that is no number, in {_lines(lines, place)}{remedy}"
-        )
-    pairs = list(zip(*(as_text(frame[end], True) for end in ends), strict=True))
-    again = pd.Series([(min(pair), max(pair)) for pair in pairs]).duplicated().to_numpy()
+        lines = _lines(np.flatnonzero(bad), place)
+        complaints.append(f"{path.name} has a missing end, or a weight that is no number, in {lines}{remedy}")
+    pairs = list(zip(*(as_text(frame[end][~bad], True) for end in ends), strict=True))
+    again = pd.Series([(min(pair), max(pair)) for pair in pairs], dtype=object).duplicated().to_numpy()
     if repeated == "error" and again.any():
-        lines = _lines(np.flatnonzero(again), place)
-        raise GraphError(f'{path.name} has edges that stand several times, again in {lines}; use repeated="sum"')
+        lines = _lines(np.flatnonzero(~bad)[again], place)
+        complaints.append(f'{path.name} has edges that stand several times, again in {lines}; use repeated="sum"')
+    if complaints:
+        raise (DataError if bad.any() else GraphError)("\n".join(complaints))
     unused = ", ".join(repr(name) for name in frame.columns[2:] if name != weight)
     remarks = [f"{path.name}: {unused} not used; edge_weight= takes a column for weights"] if unused else []
     return Graph.from_edges(pairs, values.to_numpy(), repeated=repeated), remarks
