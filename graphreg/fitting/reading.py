@@ -368,7 +368,8 @@ def _kind(frame: Any, name: Hashable, first: Array | None) -> tuple[list[str], s
     if pd.api.types.is_datetime64_any_dtype(column) or (len(texts) and texts.str.fullmatch(DATE).all()):
         return [
             f"{name!r} holds dates, which are no numbers: code them first, as months "
-            f"(pd.to_datetime(frame[{name!r}]).dt.month) or days (... - start).dt.days, or leave the column out"
+            f"(pd.to_datetime(frame[{name!r}]).dt.month) or days (... - start).dt.days, or leave the column "
+            "out, with features=[...]"
         ], ""
     values, wrong = _as_numbers(column)
     if pd.api.types.is_numeric_dtype(column) or (
