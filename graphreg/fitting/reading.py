@@ -206,10 +206,10 @@ def _chosen(frame: Any, name: str, named: Asked) -> tuple[list[Hashable], list[H
     return asked, chosen
 
 
-def unreached(table: UsedRows, graph: Graph) -> set[Hashable]:
-    """The nodes of a graph that no edges join to one with rows."""
+def unreached(seen: Iterable[Hashable], graph: Graph) -> set[Hashable]:
+    """The nodes of a graph that no edges join to one with rows; ``seen`` are those with rows."""
     part = dict(zip(graph.labels, graph.components().tolist(), strict=True))
-    reached = {part[label] for label in table.frame[table.node]}
+    reached = {part.get(label) for label in seen}
     return {label for label, k in part.items() if k not in reached}
 
 

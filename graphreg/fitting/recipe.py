@@ -182,7 +182,7 @@ class Ready(NamedTuple):
     def check(self, rows: Any, unseen: str) -> None:
         """Refuse, before anything is fitted, rows that `Fit.predict` may refuse."""
         known = None if unseen == "pooled" else self.graph.index
-        checked_rows(self.rows, rows, known, unreached(self.rows, self.graph))
+        checked_rows(self.rows, rows, known, unreached(self.rows.frame[self.rows.node], self.graph))
 
 
 def readied(table: Any, graph: Any, asked: Asked) -> Ready:
