@@ -92,7 +92,9 @@ def fit(  # noqa: PLR0913
         All other columns by default. Text becomes categories, a column of 0 and 1 for each value but the first; dates,
         and text that is a name of each row, are refused by name.
     weights : column name, optional
-        Positive weights of the rows.
+        Positive weights of the rows. Of counts over exposures (persons, days): take counts / exposure as the target and
+        the exposures as weights with ``loss="PoissonLoss"``, which is the fit with the offset log(exposure). Other
+        offsets are for `NodeData`, ``offset=``, and the verbs that ``print(fit.code())`` shows.
     loss : str, class or callable, optional
         A loss by its name ("HuberLoss"), or a function of `NodeData`. By default that of the target: logistic of two
         values, multinomial of text, Poisson of whole numbers that begin below 10, squared of other numbers.
