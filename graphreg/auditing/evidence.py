@@ -95,8 +95,8 @@ class Evidence:
             self.add("locality", "remark", f"every node hears of every other at once: a server, or one place{two}")
         elif early:
             j, i = early[0]
-            said = f"{found.pair(j, i)}, {int(found.hops[j, i])} hops away, after {count(int(found.rounds[j, i]), 'round')}"
-            said = f"{count(len(early), 'pair')} of nodes know of each other too early, first {said}"
+            said = f"{count(len(early), 'pair')} of nodes know of each other too early, first {found.pair(j, i)}, "
+            said += f"{int(found.hops[j, i])} hops away, after {count(int(found.rounds[j, i]), 'round')}"
             sure = wrong or found.share_early <= SOME
             if sums:
                 why = f"it records sums over all nodes ({sums} in the main run), by which they may"

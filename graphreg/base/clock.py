@@ -252,12 +252,14 @@ def progress_bar(shown: bool | None, **how: Any) -> Generator[Callable[..., None
 
 
 @contextmanager
-def stages(what: str, shown: bool | None = None) -> Generator[Callable[[str], None]]:
+def stages(what: str, shown: bool | None = None, first: str = "") -> Generator[Callable[[str], None]]:
     """A line on stderr, where a bar would be ``shown``, that says after a second what a call is at. What it gives is
-    called with the name of each stage when it begins. One line at a time: within a stage no call is asked (None)."""
+    called with the name of each stage when it begins, but for the ``first``. One line at a time: the calls that a stage
+    makes show none unasked (None)."""
     shown = False if shown is None and _told.get() else shown
     how: dict[str, Any] = {"desc": what, "bar_format": "{desc} [{elapsed}{postfix}]", "delay": 1.0}
     with setting(_told, True), progress_bar(shown, **how) as tell:
+        tell(1, first)
         yield lambda stage: tell(1, stage)
 
 

@@ -28,12 +28,11 @@ def untied(seen: Collection[Hashable], graph: Graph, lacking: Collection[Hashabl
     alone = [label for k, label in enumerate(graph.labels) if k not in joined and label in seen]
     empty = [label for label in graph.labels if label not in seen]
     lost = unreached(seen, graph)
-    kinds = {
-        "edges, and are fitted alone": alone,
-        "rows, and follow their neighbours": [label for label in empty if label not in lost],
-        "rows, and no path of edges to one that has": [label for label in empty if label in lost],
-    }
-    for what, labels in kinds.items():
+    for labels, what in (
+        (alone, "edges, and are fitted alone"),
+        ([label for label in empty if label not in lost], "rows, and follow their neighbours"),
+        ([label for label in empty if label in lost], "rows, and no path of edges to one that has"),
+    ):
         if labels:
             remarks.append(f"{len(labels):,} of {size:,} nodes have no {what}: {few(map(repr, labels))}")
     return remarks + [f"no rows at {label!r}{hint}" for label, hint in doubts(empty, [*lacking, *alone], seen)]

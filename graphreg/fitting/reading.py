@@ -146,10 +146,9 @@ def read(table: Any, named: Asked) -> UsedRows:
     frame, name, first = opened(table, node, ids)
     asked, chosen = _chosen(frame, name, named)
     complaints, remarks, numbers, categories = list[str](), list[str](), list[Hashable](), list[Hashable]()
-    wrong = list[Hashable]()
     label = tuple(frame[named.folds]) if isinstance(named.folds, str) else ()
     frame: Any = frame[[*asked, *chosen]].copy()
-    gaps = frame.isna()
+    gaps, wrong = frame.isna(), list[Hashable]()
     for c in chosen:
         said, kind = _kind(frame, c, first)
         complaints += said
@@ -160,16 +159,7 @@ def read(table: Any, named: Asked) -> UsedRows:
             (wrong if said else numbers if kind == "number" else categories).append(c)
     if weights is not None:
         complaints += _kind(frame, weights, first)[0]
-    y: Any = frame[target]
-    if y.dtype.kind not in "biufM":
-        complaints += _alike(y)
-        if named.loss is None and y.nunique() > max(2, y.count() / 3):  # too many for classes
-            values, strange = _as_numbers(y)
-            said = _stray(y, strange, first) or signed(y)
-            complaints += [f"the target {target!r} holds {said}"] * bool(said)
-            y = frame[target] = y if strange.size else values
-    if y.dtype.kind == "f" and (infinite := np.flatnonzero(np.isinf(y))).size:
-        complaints.append(f"{target!r} is infinite in {_lines(infinite, first)}")
+    complaints += _of_target(frame, named, first)
     if copies := int(frame.duplicated().sum()) if numbers and not complaints else 0:
         remarks.append(f"{copies:,} of {len(frame):,} rows are copies of others, and were kept")
     within: Any = frame.groupby(node)[[*numbers, *categories]].nunique(dropna=False).max()
@@ -179,11 +169,9 @@ def read(table: Any, named: Asked) -> UsedRows:
     used = UsedRows(
         frame, node, target, weights, tuple(numbers), tuple(categories), {}, ids, tuple(remarks), (), len(frame), label
     )
-    used = replace(used, frame=frame[[*asked, *numbers, *categories]])
-    if named.missing == "error":
-        complaints += _of_gaps(gaps[[*asked, *numbers, *categories, *wrong]], asked, first)
-    else:
-        used = _without_gaps(used, named.missing)
+    gaps = gaps[[*asked, *numbers, *categories, *wrong]]
+    complaints += _of_gaps(gaps, asked, first) if named.missing == "error" else []
+    used = _without_gaps(replace(used, frame=frame[[*asked, *numbers, *categories]]), named.missing)
     if complaints:
         more = [f"... and {len(complaints) - MOST} more"] if len(complaints) > MOST else []
         raise DataError("\n  ".join([f"{name} cannot be used as it is:", *complaints[:MOST], *more]))
@@ -281,7 +269,7 @@ def coded(table: UsedRows) -> UsedRows:
 
 def _of_gaps(gaps: Any, asked: Collection[Hashable], first: Array | None) -> list[str]:
     """What is to be said of missing cells, column by column."""
-    both = {c: ": both leave these rows out" for c in asked}
+    both = dict.fromkeys(asked, ": both leave these rows out")
     return [
         f"{c!r} is missing in {_lines(np.flatnonzero(gaps[c].to_numpy()), first)}; "
         f'use missing="drop" or missing="mean"{both.get(c, "")}'
@@ -401,11 +389,15 @@ def _alike(column: Any) -> list[str]:
     return [said] * bool(pairs)
 
 
-def _stray(column: Any, wrong: Array, first: Array | None) -> str:
-    """The cells that keep a column of text from being numbers, where most are; empty where they are not."""
-    cells = few([repr(cell) for cell in column.iloc[wrong].unique()], 4)
-    said = f"numbers but for {cells} in {_lines(wrong, first)}: correct these, or leave their rows out"
-    return said * (0 < len(wrong) < NUMERIC * len(column))
+def _of_target(frame: Any, named: Asked, first: Array | None) -> list[str]:
+    """What is wrong with the target. Text of more values than classes have is taken for numbers where most cells are."""
+    y = frame[named.target]
+    text = y.dtype.kind not in "biufM"
+    said = _alike(y) if text else []
+    many = text and named.loss is None and y.nunique() > max(2, y.count() / 3)
+    if y.dtype.kind == "f" or (many and (len(_as_numbers(y)[1]) < NUMERIC * len(y) or signed(y))):
+        said += _kind(frame, named.target, first)[0]
+    return said
 
 
 def _as_numbers(column: Any) -> tuple[Any, Array]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -92,9 +92,8 @@ def fit(  # noqa: PLR0913
         All other columns by default. Text becomes categories, a column of 0 and 1 for each value but the first; dates,
         and text that is a name of each row, are refused by name.
     weights : column name, optional
-        Positive weights of the rows. Of counts over exposures (persons, days): take counts / exposure as the target and
-        the exposures as weights with ``loss="PoissonLoss"``, which is the fit with the offset log(exposure). Other
-        offsets are for `NodeData`, ``offset=``, and the verbs that ``print(fit.code())`` shows.
+        Positive weights of the rows. Counts / exposures as the target, weighted by the exposures (persons, days), with
+        ``loss="PoissonLoss"`` are the fit with the offset log(exposure); other offsets are for `NodeData`.
     loss : str, class or callable, optional
         A loss by its name ("HuberLoss"), or a function of `NodeData`. By default that of the target: logistic of two
         values, multinomial of text, Poisson of whole numbers that begin below 10, squared of other numbers.
@@ -149,8 +148,7 @@ def fit(  # noqa: PLR0913
     'certified'
     """
     with allowing(memory, seconds), cut_short("fit", lambda: False):
-        with stages("fit", progress) as at:
-            at("reading")
+        with stages("fit", progress, "reading") as at:
             asked = Asked(node, target, features, weights, folds, missing, ids, repeated, edge_weight, loss)
             rows, whole, remarks, family, problem, kept = _modelled(table, graph, asked, loss, penalty)
             at("the strength at which all nodes agree")
@@ -191,34 +189,28 @@ def readied(table: Any, graph: Any, asked: Asked) -> Ready:
     """A table and its edges, read as they are asked for."""
     if asked.ids == "exact" and any(isinstance(each, (str, Path)) for each in (table, graph)):
         asked = replace(asked, ids="text")
-    rows = made = None
     wrong = list[ModelError]()  # of the table, of the edges and of the labels of both, so that all are said at once
-    with _kept(wrong):
-        rows = read(table, asked)
-    with _kept(wrong):
-        made = graph_of(graph, asked.ids, asked.repeated, asked.edge_weight)
-    with _kept(wrong):  # double edges keep no label from being compared
-        whole = (made or graph_of(graph, asked.ids, "sum", asked.edge_weight))[0]
-        frame = opened(table, asked.node, asked.ids)[0] if rows is None else rows.frame
-        _compare(frame[asked.node].dropna().tolist() if asked.node in frame else (), whole)
-    if rows is None or made is None or wrong:
+
+    def kept(call: Callable[..., Any], *given: Any) -> Any:
+        try:
+            return call(*given)
+        except (DataError, GraphError) as error:
+            wrong.append(error)
+
+    rows = kept(read, table, asked)
+    made = kept(graph_of, graph, asked.ids, asked.repeated, asked.edge_weight)
+    whole = made or kept(graph_of, graph, asked.ids, "sum", asked.edge_weight)  # so that labels are compared
+    if whole:
+        kept(lambda: _compare(rows.frame if rows else opened(table, asked.node, asked.ids)[0], asked.node, whole[0]))
+    if wrong:
         said = list(dict.fromkeys(map(str, wrong)))
         raise DataError("\n".join(said)) if len(said) > 1 else wrong[0]
     return Ready(rows, *_joined(rows, *made))
 
 
-@contextmanager
-def _kept(wrong: list[ModelError]) -> Generator[None]:
-    """A context whose complaints are kept for later."""
-    try:
-        yield
-    except (DataError, GraphError) as error:
-        wrong.append(error)
-
-
-def _compare(labels: Iterable[Hashable], graph: gr.Graph) -> None:
+def _compare(frame: Any, node: Hashable, graph: gr.Graph) -> None:
     """`GraphError` where labels of rows are not meant as they are, or the graph ties none of them."""
-    seen = dict.fromkeys(labels)
+    seen = dict.fromkeys(frame[node].dropna()) if node in frame else {}
     refuse_look_alikes(seen, graph.labels)
     if seen and not any(label in graph.index for label in seen):
         first = next(iter(seen))

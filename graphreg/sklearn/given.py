@@ -115,14 +115,10 @@ def matched(estimator: Any, labels: Sequence[Hashable], counting: Array) -> Grap
 def _name_columns(X: Any, error: ValueError, place: int | None = None) -> None:
     """Add to an error the columns that hold text, or cells that are missing or infinite, and what is to be done about
     them; those of an array by position, of which ``place`` was taken out."""
-    frame = as_narwhals(X, "DataFrame")
+    frame, cells = as_narwhals(X, "DataFrame"), X.T.tolist() if isinstance(X, np.ndarray) and X.ndim == 2 else []
+    columns = {f"{k + (place is not None and k >= place)}": each for k, each in enumerate(cells)}
     if frame is not None:
         columns = {repr(name): frame[name].to_list() for name in frame.columns}
-    elif sp.issparse(X) or np.ndim(X) != 2:
-        return
-    else:
-        cells = np.asarray(X, dtype=object).T.tolist()
-        columns = {f"{k + (place is not None and k >= place)}": each for k, each in enumerate(cells)}
     said, numbers = list[str](), {name: each for name, each in columns.items() if is_numbers(each)}
     if text := [name for name in columns if name not in numbers]:
         said.append(

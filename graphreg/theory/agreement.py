@@ -237,9 +237,8 @@ def strength_bounds(
 
     Both are proved whatever ``close`` is. Where there are cycles few steps give a percent, and the rest takes long.
     """
-    with within(seconds), stages(NAME) as at:
+    with within(seconds), stages(NAME, first="the optimum at which all nodes agree") as at:
         with needed(NAME):
-            at("the optimum at which all nodes agree")
             vary = varying(problem, parameter, NAME, rows=True)
             check_smooth(vary, NAME)
             network, smooth = vary.network, SmoothObjective(vary.rest)

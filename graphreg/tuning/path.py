@@ -306,8 +306,7 @@ def path(  # noqa: PLR0913
         warm = Warm(problem, method, Budget(gap, rounds, progress=False, seed=seed))
         given = {"gap": gap, "rounds": rounds, "seconds": seconds, "progress": progress, "on_failure": on_failure}
         check_solve(warm.method, problem.form, **given)
-        with stages("path", progress) as at:
-            at("the strengths")
+        with stages("path", progress, "the strengths"):
             values, top = grid(problem, parameter, strengths)
         if top is not None:
             warm.top = float(values[-1]), top

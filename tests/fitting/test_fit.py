@@ -501,7 +501,7 @@ def test_what_is_wrong_with_a_table_its_labels_and_its_edges_is_said_at_once(tmp
     edges.to_csv(tmp_path / "edges.csv", index=False)
     said = [
         "'x' holds numbers, but line 7 'many'",
-        "the target 'y' holds numbers but for '€12' in line 5: correct these, or leave their rows out",
+        "'y' holds numbers, but line 5 '€12'",
         "'x' is missing in line 11; use",
         "edges.csv has a missing end, or a weight that is no number, in line 5",
         "edges.csv has edges that stand several times, again in line 4; use",
@@ -511,7 +511,9 @@ def test_what_is_wrong_with_a_table_its_labels_and_its_edges_is_said_at_once(tmp
     assert all(each in str(caught.value) for each in said), caught.value
     with pytest.raises(DataError) as caught:
         gr.fit(frame, edges[:3], target="y", node="node")
-    where = [each.replace("line 7", "row 5").replace("line 5", "row 3").replace("line 11", "row 9") for each in said[:3]]
+    where = [
+        each.replace("line 7", "row 5").replace("line 5", "row 3").replace("line 11", "row 9") for each in said[:3]
+    ]
     where += ["the edge 'b' - 'c' appears twice", "labels differ only by upper and lower case"]
     assert all(each in str(caught.value) for each in where), caught.value
 
