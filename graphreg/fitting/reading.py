@@ -390,7 +390,7 @@ def _alike(column: Any) -> list[str]:
 
 
 def _of_target(frame: Any, named: Asked, first: Array | None) -> list[str]:
-    """What is wrong with the target. Text of more values than classes have is taken for numbers where most cells are."""
+    """What is wrong with the target. Text of more values than classes have is taken for numbers, where most are."""
     y = frame[named.target]
     text = y.dtype.kind not in "biufM"
     said = _alike(y) if text else []

@@ -140,9 +140,7 @@ def cross_validate(  # noqa: PLR0913
     _check(engine=engine, refit=refit, progress=progress)
     if engine is not None and (jobs != 1 or checkpoint is not None):
         what = "jobs" if jobs != 1 else "checkpoint"
-        raise MethodError(
-            f"engine=gr.MPI() shares folds out to processes that are there, without {what}=; leave one out"
-        )
+        raise MethodError(f"engine=gr.MPI() shares folds out to processes that are there: leave it or {what}= out")
     with allowing(memory, seconds):
         with needed("cross_validate"), stages("cross-validation", progress, "the strengths and the folds"):
             values, split = grid_of(problem, grid), folds_of(problem.form, folds, by, seed)
