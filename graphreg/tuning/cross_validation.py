@@ -138,9 +138,7 @@ def cross_validate(  # noqa: PLR0913
     problem_of(problem, "cross_validate")
     _check(rule=rule, gap=gap, seed=seed, seconds=seconds, jobs=jobs, method=method)
     _check(engine=engine, refit=refit, progress=progress)
-    if engine is not None and (jobs != 1 or checkpoint is not None):
-        what = "jobs" if jobs != 1 else "checkpoint"
-        raise MethodError(f"engine=gr.MPI() shares folds out to processes that are there: leave it or {what}= out")
+    _check_engine(engine, jobs, checkpoint)
     with allowing(memory, seconds):
         with needed("cross_validate"), stages("cross-validation", progress, "the strengths and the folds"):
             values, split = grid_of(problem, grid), folds_of(problem.form, folds, by, seed)
@@ -210,3 +208,9 @@ CHECKS = {
 def _check(**given: Any) -> None:
     for name, value in given.items():
         CHECKS[name](value, name)
+
+
+def _check_engine(engine: Any, jobs: int, checkpoint: Any) -> None:
+    if engine is not None and (jobs != 1 or checkpoint is not None):
+        what = "jobs" if jobs != 1 else "checkpoint"
+        raise MethodError(f"engine=gr.MPI() shares folds out to processes that are there: leave it or {what}= out")
