@@ -154,8 +154,7 @@ def cross_validate(  # noqa: PLR0913
         if rule == "1se" and found.indifferent:
             warn(found.indifferent)
         chosen = refit and found.complete and found.usable.any()
-        with stages("cross-validation", progress, "the solve on all data"):
-            return found.refitted(task.method, task.seed) if chosen else found
+        return found.refitted(task.method, task.seed, progress) if chosen else found
 
 
 def _carried_out(
