@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -189,6 +189,7 @@ def readied(table: Any, graph: Any, asked: Asked) -> Ready:
     """A table and its edges, read as they are asked for."""
     if asked.ids == "exact" and any(isinstance(each, (str, Path)) for each in (table, graph)):
         asked = replace(asked, ids="text")
+    graph = list(graph) if isinstance(graph, Iterator) else graph  # it may be read twice
     wrong = list[ModelError]()  # of the table, of the edges and of the labels of both, so that all are said at once
 
     def kept(call: Callable[..., Any], *given: Any) -> Any:

@@ -432,3 +432,15 @@ def test_features_that_are_constant_within_each_node_are_named_once(frame, edges
 def test_strengths_that_are_no_sequence_are_refused(strengths):
     with pytest.raises(ModelError, match=r"strengths must be numbers, as in \[0.1, 1.0\], got "):
         gr.fit(labelled(), chain(*NAMED), target="y", node="region", strengths=strengths)
+
+
+def test_remedies_name_arguments_that_the_call_has():
+    frame = pd.DataFrame({"node": [*"abc"] * 8, "x": np.arange(24.0), "y": np.arange(24.0) ** 0.5})
+    edges = pd.DataFrame({"i": [*"ab"], "j": [*"bc"], "km": [1.0, 2.0]})
+    with pytest.raises(GraphError, match=r"edge_weight='length' does in Graph\.of and fit"):
+        gr.fit(frame, edges, node="node", target="y")
+    with pytest.raises(GraphError, match=r"^the edge 'a' - 'b' appears twice; .* and fit$"):  # and nothing else
+        gr.fit(frame, iter([("a", "b"), ("b", "c"), ("b", "a")]), node="node", target="y")
+    dated = frame.assign(day=["2024-01-31", "2024-02-01"] * 12)
+    with pytest.raises(DataError, match=r"leave the column out, with features=\[\.\.\.\]"):
+        gr.fit(dated, edges, node="node", target="y", edge_weight="km")
