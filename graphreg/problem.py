@@ -306,8 +306,10 @@ class Problem(checks.ChecksNames, ShownFormula):
             changed.
         flows : sequence of (m, k) arrays, or mapping of (tail, head), optional
             Of every penalty on edges or nodes, in the order of the terms; one array where there is one, (m,) where k is
-            1; or by edge, as ``solution.flows`` has them. They need not be conserved or within capacity: they are
-            repaired, and ``beyond`` says which lay beyond; ``as_given`` is what they prove as they are.
+            1; or by edge, as ``solution.flows`` has them. Rows of an array are in the order of ``graph.edges()``, and
+            positive from the end that comes first in ``solution.labels`` (the tail) to the other. They need not be
+            conserved or within capacity: they are repaired, and ``beyond`` says which lay beyond; ``as_given`` is what
+            they prove as they are.
         prices : sequence of (samples,) arrays, optional
             Of every loss; those of the gradients at w by default.
         gap : float

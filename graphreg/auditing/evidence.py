@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from ..base.messages import count
 from ..problem import Problem
 from .algorithms import AbstractAlgorithm
 from .behaviour import ENDS, PATH, Repeats, order, steep, stressed, unsettled
@@ -94,8 +95,8 @@ class Evidence:
             self.add("locality", "remark", f"every node hears of every other at once: a server, or one place{two}")
         elif early:
             j, i = early[0]
-            said = f"{found.pair(j, i)}, {int(found.hops[j, i])} hops away, after {int(found.rounds[j, i])} round(s)"
-            said = f"{len(early)} pairs of nodes know of each other too early, first {said}"
+            said = f"{count(len(early), 'pair')} of nodes know of each other too early, first {found.pair(j, i)}, "
+            said += f"{int(found.hops[j, i])} hops away, after {count(int(found.rounds[j, i]), 'round')}"
             sure = wrong or found.share_early <= SOME
             if sums:
                 why = f"it records sums over all nodes ({sums} in the main run), by which they may"
@@ -136,7 +137,7 @@ class Evidence:
         elif late:
             pairs = ", ".join(found.pair(j, i) for j, i in late[:SHOWN])
             wait = max(int(found.rounds[j, i]) for j, i in late) - int(found.rounds[found.hops == 1].min())
-            sentence = f"{len(late)} messages between neighbours come {wait} round(s) late: {pairs}"
+            sentence = f"late by {count(wait, 'round')}: {count(len(late), 'message')} between neighbours, {pairs}"
             self._claimed("prompt", "promptness", sentence)
             self.add("promptness", "name", f"stale message: {pairs}")
         elif found.pace > 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextvars
 import ctypes
 import math
+import os
 import sys
 import threading
 import time
@@ -28,6 +29,7 @@ LAST = 0.25  # seconds for the last word on what is there when the time is up, o
 
 _deadline: contextvars.ContextVar[float] = contextvars.ContextVar("deadline", default=math.inf)
 _uncounted = [0.0]  # seconds of this process
+_told: contextvars.ContextVar[bool] = contextvars.ContextVar("told", default=False)
 
 
 class OutOfTimeError(Exception):
@@ -250,10 +252,14 @@ def progress_bar(shown: bool | None, **how: Any) -> Generator[Callable[..., None
 
 
 @contextmanager
-def stages(what: str, shown: bool | None = None) -> Generator[Callable[[str], None]]:
+def stages(what: str, shown: bool | None = None, first: str = "") -> Generator[Callable[[str], None]]:
     """A line on stderr, where a bar would be ``shown``, that says after a second what a call is at. What it gives is
-    called with the name of each stage when it begins."""
-    with progress_bar(shown, desc=what, bar_format="{desc} [{elapsed}{postfix}]", delay=1.0) as tell:
+    called with the name of each stage when it begins, but for the ``first``. One line at a time: the calls that a stage
+    makes show none unasked (None)."""
+    shown = False if shown is None and _told.get() else shown
+    how: dict[str, Any] = {"desc": what, "bar_format": "{desc} [{elapsed}{postfix}]", "delay": 1.0}
+    with setting(_told, True), progress_bar(shown, **how) as tell:
+        tell(1, first)
         yield lambda stage: tell(1, stage)
 
 
@@ -262,6 +268,9 @@ def _bar(**how: Any) -> Any:
     if not in_notebook():
         from tqdm import tqdm
 
+        with suppress(OSError, ValueError, AttributeError):  # no terminal
+            if 0 in os.get_terminal_size(sys.stderr.fileno()):  # it tells no size, and tqdm would show nothing
+                how = {"ncols": 80, "nrows": 24, **how}
         return tqdm(**how)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # tqdm warns where there are no widgets

@@ -143,7 +143,7 @@ class Fit(Shown):
     @cached_property
     def unreached(self) -> set[Hashable]:
         """The nodes that no edges join to one with rows, so that nothing is fitted there."""
-        return set() if self.takes_all else unreached(self.rows, self.graph)
+        return set() if self.takes_all else unreached(self.rows.frame[self.rows.node], self.graph)
 
     # ---- what goes on from here ----------------------------------------------------------------------------------
     def predict(self, table: Any, kind: str = "response", *, unseen: str = "error") -> pd.Series | pd.DataFrame:
@@ -200,7 +200,7 @@ class Fit(Shown):
             return self.problem.solve(gap=self.validation.gap, progress=False)
 
     def table(self) -> pd.DataFrame:
-        """The coefficients by node, in the units of the table.
+        """The coefficients by node, in the units of the table; nan at nodes that no edges join to one with rows.
 
         Returns
         -------
@@ -211,7 +211,9 @@ class Fit(Shown):
         >>> list(fitted.table().columns)
         ['intercept', 'rain', 'temp']
         """
-        return self.solution.table()
+        found = self.solution.table()
+        found.loc[[label in self.unreached for label in self.solution.labels]] = np.nan
+        return found
 
     def report(self, file: str | Path) -> None:
         """Write the answer as a page that opens offline, see `Solution.report`; at its head stands what ``print`` says:

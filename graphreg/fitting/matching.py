@@ -11,7 +11,7 @@ from typing import Any
 from ..base.messages import did_you_mean, either, few
 from ..errors import GraphError
 from ..inputs import Graph
-from .reading import as_text
+from .reading import as_text, unreached
 
 SPACES = 'ids="strip" takes such spaces off'
 TEXT = 'ids="text" compares them as text'
@@ -27,7 +27,12 @@ def untied(seen: Collection[Hashable], graph: Graph, lacking: Collection[Hashabl
     joined = {*graph.tail.tolist(), *graph.head.tolist()}
     alone = [label for k, label in enumerate(graph.labels) if k not in joined and label in seen]
     empty = [label for label in graph.labels if label not in seen]
-    for labels, what in ((alone, "edges, and are fitted alone"), (empty, "rows, and follow their neighbours")):
+    lost = unreached(seen, graph)
+    for labels, what in (
+        (alone, "edges, and are fitted alone"),
+        ([label for label in empty if label not in lost], "rows, and follow their neighbours"),
+        ([label for label in empty if label in lost], "rows, and no path of edges to one that has"),
+    ):
         if labels:
             remarks.append(f"{len(labels):,} of {size:,} nodes have no {what}: {few(map(repr, labels))}")
     return remarks + [f"no rows at {label!r}{hint}" for label, hint in doubts(empty, [*lacking, *alone], seen)]

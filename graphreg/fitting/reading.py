@@ -133,6 +133,7 @@ class Asked:
     ids: str
     repeated: str
     edge_weight: Hashable | None
+    loss: Any = None
 
     def __post_init__(self) -> None:
         for name, known in WORDS.items():
@@ -147,18 +148,18 @@ def read(table: Any, named: Asked) -> UsedRows:
     complaints, remarks, numbers, categories = list[str](), list[str](), list[Hashable](), list[Hashable]()
     label = tuple(frame[named.folds]) if isinstance(named.folds, str) else ()
     frame: Any = frame[[*asked, *chosen]].copy()
+    gaps, wrong = frame.isna(), list[Hashable]()
     for c in chosen:
         said, kind = _kind(frame, c, first)
         complaints += said
         if kind == "constant":
             what = "is the same" if frame[c].notna().any() else "is missing"
             remarks.append(f"the feature {c!r} {what} in all rows, and was left out")
-        elif not said:
-            (numbers if kind == "number" else categories).append(c)
+        else:
+            (wrong if said else numbers if kind == "number" else categories).append(c)
     if weights is not None:
         complaints += _kind(frame, weights, first)[0]
-    if frame[target].dtype.kind not in "biufM":
-        complaints += _alike(frame[target])
+    complaints += _of_target(frame, named, first)
     if copies := int(frame.duplicated().sum()) if numbers and not complaints else 0:
         remarks.append(f"{copies:,} of {len(frame):,} rows are copies of others, and were kept")
     within: Any = frame.groupby(node)[[*numbers, *categories]].nunique(dropna=False).max()
@@ -168,7 +169,9 @@ def read(table: Any, named: Asked) -> UsedRows:
     used = UsedRows(
         frame, node, target, weights, tuple(numbers), tuple(categories), {}, ids, tuple(remarks), (), len(frame), label
     )
-    used = _without_gaps(replace(used, frame=frame[[*asked, *numbers, *categories]]), named.missing, first, complaints)
+    gaps = gaps[[*asked, *numbers, *categories, *wrong]]
+    complaints += _of_gaps(gaps, asked, first) if named.missing == "error" else []
+    used = _without_gaps(replace(used, frame=frame[[*asked, *numbers, *categories]]), named.missing)
     if complaints:
         more = [f"... and {len(complaints) - MOST} more"] if len(complaints) > MOST else []
         raise DataError("\n  ".join([f"{name} cannot be used as it is:", *complaints[:MOST], *more]))
@@ -191,10 +194,10 @@ def _chosen(frame: Any, name: str, named: Asked) -> tuple[list[Hashable], list[H
     return asked, chosen
 
 
-def unreached(table: UsedRows, graph: Graph) -> set[Hashable]:
-    """The nodes of a graph that no edges join to one with rows."""
+def unreached(seen: Iterable[Hashable], graph: Graph) -> set[Hashable]:
+    """The nodes of a graph that no edges join to one with rows; ``seen`` are those with rows."""
     part = dict(zip(graph.labels, graph.components().tolist(), strict=True))
-    reached = {part[label] for label in table.frame[table.node]}
+    reached = {part.get(label) for label in seen}
     return {label for label, k in part.items() if k not in reached}
 
 
@@ -264,8 +267,18 @@ def coded(table: UsedRows) -> UsedRows:
     return replace(table, frame=frame, classes=(first, second), remarks=(*table.remarks, said))
 
 
-def _without_gaps(table: UsedRows, rule: str, first: Array | None, complaints: list[str]) -> UsedRows:
-    """The table without missing cells, by a rule; what it refuses is added to the complaints."""
+def _of_gaps(gaps: Any, asked: Collection[Hashable], first: Array | None) -> list[str]:
+    """What is to be said of missing cells, column by column."""
+    both = dict.fromkeys(asked, ": both leave these rows out")
+    return [
+        f"{c!r} is missing in {_lines(np.flatnonzero(gaps[c].to_numpy()), first)}; "
+        f'use missing="drop" or missing="mean"{both.get(c, "")}'
+        for c in gaps.columns[gaps.any()]
+    ]
+
+
+def _without_gaps(table: UsedRows, rule: str) -> UsedRows:
+    """The table without missing cells, by a rule."""
     frame, remarks, fill = table.frame, list(table.remarks), dict[Hashable, Any]()
     if rule == "mean":
         fill = {c: frame[c].mean() for c in table.numbers}
@@ -275,12 +288,7 @@ def _without_gaps(table: UsedRows, rule: str, first: Array | None, complaints: l
         frame = frame.fillna(fill)
     gaps = frame.isna()
     empty = gaps.any(axis=1).to_numpy()
-    if empty.any() and rule == "error":
-        for c in gaps.columns[gaps.any()]:
-            lines = _lines(np.flatnonzero(gaps[c].to_numpy()), first)
-            out = "" if c in (*table.numbers, *table.categories) else ": both leave these rows out"
-            complaints.append(f'{c!r} is missing in {lines}; use missing="drop" or missing="mean"{out}')
-    elif empty.any():
+    if empty.any():
         without = few([repr(c) for c in gaps.columns[gaps.any()]])
         remarks.append(f"left out: {int(empty.sum()):,} of {len(frame):,} rows, for missing cells of {without}")
         frame = frame[~empty]
@@ -348,7 +356,8 @@ def _kind(frame: Any, name: Hashable, first: Array | None) -> tuple[list[str], s
     if pd.api.types.is_datetime64_any_dtype(column) or (len(texts) and texts.str.fullmatch(DATE).all()):
         return [
             f"{name!r} holds dates, which are no numbers: code them first, as months "
-            f"(pd.to_datetime(frame[{name!r}]).dt.month) or days (... - start).dt.days, or leave the column out"
+            f"(pd.to_datetime(frame[{name!r}]).dt.month) or days (... - start).dt.days, or leave the column "
+            "out, with features=[...]"
         ], ""
     values, wrong = _as_numbers(column)
     if pd.api.types.is_numeric_dtype(column) or (
@@ -380,12 +389,15 @@ def _alike(column: Any) -> list[str]:
     return [said] * bool(pairs)
 
 
-def stray(column: Any) -> str:
-    """The cells that keep a column of text from being numbers, where most are; empty where they are not."""
-    wrong = _as_numbers(column)[1]
-    cells = few([repr(cell) for cell in column.iloc[wrong].unique()], 4)
-    said = f"numbers but for {cells}: correct these, or leave their rows out"
-    return said * (len(wrong) < NUMERIC * len(column))
+def _of_target(frame: Any, named: Asked, first: Array | None) -> list[str]:
+    """What is wrong with the target. Text of more values than classes have is taken for numbers, where most are."""
+    y = frame[named.target]
+    text = y.dtype.kind not in "biufM"
+    said = _alike(y) if text else []
+    many = text and named.loss is None and y.nunique() > max(2, y.count() / 3)
+    if y.dtype.kind == "f" or (many and (len(_as_numbers(y)[1]) < NUMERIC * len(y) or signed(y))):
+        said += _kind(frame, named.target, first)[0]
+    return said
 
 
 def _as_numbers(column: Any) -> tuple[Any, Array]:
@@ -406,9 +418,9 @@ def signed(column: Any) -> str:
     texts = column.dropna().astype(str)
     plain: Any = texts.str.replace(rf"[{SIGNS}]|,(?=\d{{3}}\b)", "", regex=True)  # no comma of decimals, as in 12,5
     values: Any = pd.to_numeric(plain, errors="coerce")
-    if not len(texts) or values.isna().any():
-        return ""
     found = "".join(sign for sign in f"{SIGNS}," if texts.str.contains(sign, regex=False).any())
+    if not found or values.isna().any():
+        return ""
     return (
         f"numbers with signs ({texts.iloc[0]!r}, ...): strip them, e.g. "
         f"frame[{column.name!r}].str.replace('[{found}]', '', regex=True).astype(float)"
@@ -463,17 +475,19 @@ def _of_file(path: Path, repeated: str, weight: Hashable | None) -> tuple[Graph,
     if not len(frame):
         raise DataError(f"{path.name} has no rows below its header: there is no edge; give each edge a row")
     values: Any = pd.Series(1.0, frame.index) if weight is None else pd.to_numeric(frame[weight], errors="coerce")
-    bad = frame[ends].isna().any(axis=1) | values.isna()
-    if (lines := np.flatnonzero(bad.to_numpy())).size:
+    bad = (frame[ends].isna().any(axis=1) | values.isna()).to_numpy()
+    complaints = list[str]()
+    if bad.any():
         remedy = "; a node without edges needs no line: leave it out" if frame[ends].isna().to_numpy().any() else ""
-        raise DataError(
-            f"{path.name} has a missing end, or a weight that is no number, in {_lines(lines, place)}{remedy}"
-        )
-    pairs = list(zip(*(as_text(frame[end], True) for end in ends), strict=True))
-    again = pd.Series([(min(pair), max(pair)) for pair in pairs]).duplicated().to_numpy()
+        lines = _lines(np.flatnonzero(bad), place)
+        complaints.append(f"{path.name} has a missing end, or a weight that is no number, in {lines}{remedy}")
+    pairs = list(zip(*(as_text(frame[end][~bad], True) for end in ends), strict=True))
+    again = pd.Series([(min(pair), max(pair)) for pair in pairs], dtype=object).duplicated().to_numpy()
     if repeated == "error" and again.any():
-        lines = _lines(np.flatnonzero(again), place)
-        raise GraphError(f'{path.name} has edges that stand several times, again in {lines}; use repeated="sum"')
+        lines = _lines(np.flatnonzero(~bad)[again], place)
+        complaints.append(f'{path.name} has edges that stand several times, again in {lines}; use repeated="sum"')
+    if complaints:
+        raise (DataError if bad.any() else GraphError)("\n".join(complaints))
     unused = ", ".join(repr(name) for name in frame.columns[2:] if name != weight)
     remarks = [f"{path.name}: {unused} not used; edge_weight= takes a column for weights"] if unused else []
     return Graph.from_edges(pairs, values.to_numpy(), repeated=repeated), remarks

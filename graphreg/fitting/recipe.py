@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +22,7 @@ from ..errors import DataError, GraphError, ModelError, TermError
 from ..inputs import plain_label
 from .fit import Fit
 from .matching import doubts, refuse_look_alikes, untied
-from .reading import LEVELS, Asked, UsedRows, checked_rows, coded, graph_of, read, signed, stray, unreached
+from .reading import LEVELS, Asked, UsedRows, checked_rows, coded, graph_of, opened, read, unreached
 
 STRENGTHS = 20  # of the grid, down over three decades
 ALONE = 1e-6  # times the strength at which all nodes agree: each node is alone, but for those without rows
@@ -92,7 +92,8 @@ def fit(  # noqa: PLR0913
         All other columns by default. Text becomes categories, a column of 0 and 1 for each value but the first; dates,
         and text that is a name of each row, are refused by name.
     weights : column name, optional
-        Positive weights of the rows.
+        Positive weights of the rows. Counts / exposures as the target, weighted by the exposures (persons, days), with
+        ``loss="PoissonLoss"`` are the fit with the offset log(exposure); other offsets are for `NodeData`.
     loss : str, class or callable, optional
         A loss by its name ("HuberLoss"), or a function of `NodeData`. By default that of the target: logistic of two
         values, multinomial of text, Poisson of whole numbers that begin below 10, squared of other numbers.
@@ -136,7 +137,7 @@ def fit(  # noqa: PLR0913
     Raises
     ------
     DataError
-        With everything that is wrong with the table, by its lines.
+        With everything that is wrong with the table and its labels, and what is wrong with the edges, by their lines.
     GraphError, TermError, ModelError
         For a graph, a loss, a penalty or strengths that cannot be used.
 
@@ -147,9 +148,8 @@ def fit(  # noqa: PLR0913
     'certified'
     """
     with allowing(memory, seconds), cut_short("fit", lambda: False):
-        with stages("fit", progress) as at:
-            at("reading")
-            asked = Asked(node, target, features, weights, folds, missing, ids, repeated, edge_weight)
+        with stages("fit", progress, "reading") as at:
+            asked = Asked(node, target, features, weights, folds, missing, ids, repeated, edge_weight, loss)
             rows, whole, remarks, family, problem, kept = _modelled(table, graph, asked, loss, penalty)
             at("the strength at which all nodes agree")
             grid = _strengths(problem, strengths)
@@ -182,15 +182,44 @@ class Ready(NamedTuple):
     def check(self, rows: Any, unseen: str) -> None:
         """Refuse, before anything is fitted, rows that `Fit.predict` may refuse."""
         known = None if unseen == "pooled" else self.graph.index
-        checked_rows(self.rows, rows, known, unreached(self.rows, self.graph))
+        checked_rows(self.rows, rows, known, unreached(self.rows.frame[self.rows.node], self.graph))
 
 
 def readied(table: Any, graph: Any, asked: Asked) -> Ready:
     """A table and its edges, read as they are asked for."""
     if asked.ids == "exact" and any(isinstance(each, (str, Path)) for each in (table, graph)):
         asked = replace(asked, ids="text")
-    rows = read(table, asked)
-    return Ready(rows, *_joined(rows, *graph_of(graph, asked.ids, asked.repeated, asked.edge_weight)))
+    graph = list(graph) if isinstance(graph, Iterator) else graph  # it may be read twice
+    wrong = list[ModelError]()  # of the table, of the edges and of the labels of both, so that all are said at once
+
+    def kept(call: Callable[..., Any], *given: Any) -> Any:
+        try:
+            return call(*given)
+        except (DataError, GraphError) as error:
+            wrong.append(error)
+
+    rows = kept(read, table, asked)
+    made = kept(graph_of, graph, asked.ids, asked.repeated, asked.edge_weight)
+    whole = made or kept(graph_of, graph, asked.ids, "sum", asked.edge_weight)  # so that labels are compared
+    if whole:
+        kept(lambda: _compare(rows.frame if rows else opened(table, asked.node, asked.ids)[0], asked.node, whole[0]))
+    if wrong:
+        said = list(dict.fromkeys(map(str, wrong)))
+        raise DataError("\n".join(said)) if len(said) > 1 else wrong[0]
+    return Ready(rows, *_joined(rows, *made))
+
+
+def _compare(frame: Any, node: Hashable, graph: gr.Graph) -> None:
+    """`GraphError` where labels of rows are not meant as they are, or the graph ties none of them."""
+    seen = dict.fromkeys(frame[node].dropna()) if node in frame else {}
+    refuse_look_alikes(seen, graph.labels)
+    if seen and not any(label in graph.index for label in seen):
+        first = next(iter(seen))
+        kinds = f"{type(first).__name__} ({first!r}) and {type(graph.labels[0]).__name__} ({graph.labels[0]!r})"
+        remedy = near(str(first), list(map(str, graph.labels)))
+        raise GraphError(f"no node of the table is in the graph: their labels are {kinds}; {remedy}")
+    if not graph.n_edges:
+        raise GraphError("the graph has no edges, so that nothing ties its nodes to each other; add edges")
 
 
 def _finished(problem: gr.Problem, strengths: Sequence[float], folds: Any, how: dict[str, Any]) -> Any:
@@ -260,15 +289,7 @@ def _joined(rows: UsedRows, graph: gr.Graph, said: Sequence[str]) -> tuple[gr.Gr
     """The graph with the nodes of the table that it lacks; and what was said of it, with what is to be said of these,
     and of those without rows."""
     seen = dict.fromkeys(rows.frame[rows.node].tolist())
-    refuse_look_alikes(seen, graph.labels)
     lacking = [label for label in seen if label not in graph.index]
-    if len(lacking) == len(seen):
-        first = next(iter(seen))
-        kinds = f"{type(first).__name__} ({first!r}) and {type(graph.labels[0]).__name__} ({graph.labels[0]!r})"
-        remedy = near(str(first), list(map(str, graph.labels)))
-        raise GraphError(f"no node of the table is in the graph: their labels are {kinds}; {remedy}")
-    if not graph.n_edges:
-        raise GraphError("the graph has no edges, so that nothing ties its nodes to each other; add edges")
     remarks, known = [*said], [label for label in graph.labels if label in seen]
     if lacking:
         s = "s" * (len(lacking) > 1)
@@ -346,8 +367,7 @@ def _of_target(rows: UsedRows) -> Family:
         return _of("LogisticLoss", f"since {name} has two values")
     if y.dtype.kind not in "biuf":
         if count > len(y) / 3:
-            said = signed(y) or stray(y) or f"text with {count:,} values; name one of numbers, or of classes"
-            raise DataError(f"the target {name} holds {said}")
+            raise DataError(f"the target {name} holds text with {count:,} values; name one of numbers, or of classes")
         return _of("MultinomialLoss", f"since {name} has {count} classes")
     values = y.to_numpy(float)
     whole = (values == np.rint(values)).all() and 0 <= values.min() < COUNTS

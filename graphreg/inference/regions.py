@@ -14,7 +14,7 @@ from .. import checks
 from ..base.clock import in_time
 from ..base.display import Html, Shown, Suggesting
 from ..base.lazy import stats
-from ..base.messages import did_you_mean
+from ..base.messages import count, did_you_mean, few
 from ..base.shortcuts import shortcut
 from ..base.tables import ResultWithAssumptions, Table, whole_html
 from ..errors import DataError
@@ -232,14 +232,14 @@ class LocalRegions(dict[Hashable, ConfidenceRegion], Suggesting):
         """The nodes and the coefficients left out, in a sentence; empty where there is none."""
         nodes = list(map(repr, self.left_out))
         single = [f"{name} of {label!r}" for label, name in self.reasons if label in self]
-        said = [f"no intervals of {_few(nodes, 'left_out')}: {next(iter(self.left_out.values()))}"] if nodes else []
-        return "; ".join([*said, *([f"no intervals of {_few(single, 'reasons')}: {ALONE}"] if single else [])])
+        said = [f"no intervals of {_few(nodes)}: {next(iter(self.left_out.values()))}"] if nodes else []
+        return "; ".join([*said, *([f"no intervals of {_few(single)}: {ALONE}"] if single else [])])
 
     def table(self, level: float = 0.95) -> Table:
         """The intervals of all nodes below each other, by node and coefficient, see `ConfidenceRegion.intervals`; those
         that have none are in ``reasons``."""
         if not self:
-            raise DataError("there are no estimates: no node has data")
+            raise DataError(self._without() or "there are no estimates: no node has data")
         each = {(label, name): row for label, x in self.items() for name, row in x.intervals(level).iterrows()}
         index = pd.MultiIndex.from_tuples(each, names=["node", "coefficient"])
         frame = pd.DataFrame(list(each.values()), index=index)
@@ -248,13 +248,12 @@ class LocalRegions(dict[Hashable, ConfidenceRegion], Suggesting):
         return Table.of(frame, title, (independent, *next(iter(self.values())).assumed[1:]), self._without())
 
     def __repr__(self) -> str:
-        first = next(iter(self), None)
-        without = f"; {self._without()}" * bool(self.left_out)
-        return f"<regions of {len(self)} nodes: print(regions[{first!r}]), ...{without}>"
+        each = f": print(regions[{next(iter(self))!r}]), ..." if self else ""
+        return f"<regions of {count(len(self), 'node')}{each}{f'; {self._without()}' * bool(self.left_out)}>"
 
 
-def _few(things: list[str], where: str) -> str:
-    return ", ".join(things[:FEW]) + f" and {len(things) - FEW} more (see {where})" * (len(things) > FEW)
+def _few(things: list[str]) -> str:
+    return few(things, FEW) + " (see reasons)" * (len(things) > FEW)
 
 
 @in_time

@@ -95,8 +95,8 @@ def _of_frame(graph: Any, weight: Any = None) -> Parts:
     if len(ends) < 2 or (others not in ([], ["weight"]) if weight is None else weight not in others):
         raise GraphError(
             "a frame of edges has the labels of their ends in its first two columns, and perhaps their weights in one "
-            f"called 'weight'; this one has {said}: give frame[[tail, head]], or name that of the weights, as in "
-            "Graph.of(frame, edge_weight='length')"
+            f"called 'weight'; this one has {said}: give frame[[tail, head]], or name that of the weights, as "
+            "edge_weight='length' does in Graph.of and fit"
         )
     pairs = zip(*(frame.get_column(name).to_list() for name in ends), strict=True)
     weight = "weight" if weight is None and others else weight

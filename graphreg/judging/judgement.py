@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 NEAR = (1e-2, 1e-3, 1e-4, 1e-6)  # of the root mean square of w: the kinks that may be those of the optimum
 BETTER = 0.1  # of the gap: where a guess of the kinks closes less of it, another is no better
 ROUNDS = 300  # of the primal-dual method, from the point and the flows found for it
+SAME = 1e-9  # of relative gaps: the same but for rounding
 CLOSER = 0.3  # of the gap asked for: that of the optimum, so that what is left of it is the point's own
 UNKNOWN = (
     "what the flows given prove as they are is not known without prices=, an array for each loss, as {} need not be "
@@ -149,7 +150,7 @@ class Judgement(Certificate):
             return "the flows given prove nothing as they are: they do not balance the prices"
         gap = replace(self, dual=bound).relative_gap
         said = f"the flows given prove by themselves that {bound:.10g} <= optimum (relative gap {gap:.3g})"
-        if self.turned is not None and self.turned > bound:
+        if self.turned is not None and gap - replace(self, dual=self.turned).relative_gap > SAME:
             said += f"; with all signs changed they would prove {self.turned:.10g}: a flow runs from tail to head"
         return said
 

@@ -56,8 +56,7 @@ def report_solution(
             f"{solution.message})"
         )
     form = solution.form
-    with stages("report") as at:
-        at("what is seen")
+    with stages("report", first="what is seen"):
         frames = [*_iterates(solution), of_answer(solution, _facts(solution, "the answer", "The certified answer"))]
         kind = "round" if len(frames) > 1 else "one"
         data = picture.graph(form, positions, outlines) | picture.moving(form, frames)

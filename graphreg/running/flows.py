@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LEAST, MOST = 1e-9, 1e-2  # of a capacity: what may be left of one that is used up
 ASSUMED = (
     "the flows are those of the certificate's dual point; where an optimum has several optimal flows they are one of "
-    "them, so that what holds at every optimum is said by held()",
+    "them, so that what holds at every optimum is said by solution.held()",
 )
 
 

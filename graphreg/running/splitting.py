@@ -37,9 +37,9 @@ def split(certificate: Certificate, open_: list[Array], member: Array) -> Iterat
     size = [row_norm(edge.difference(certificate.w)) for edge in form.edges]
     order = sorted(groups, key=lambda key: -float(size[key[0]][groups[key]].max()))
     with stages("proofs") as at:
-        for key in order[:MOST]:
+        for number, key in enumerate(order[:MOST], 1):
             k, rows = key[0], groups[key]
-            at(f"of {len(order[:MOST])} pairs")
+            at(f"pair {number} of {len(order[:MOST])}")
             if upper_gap(certificate) < np.inf and tied_bound(form, form.edges[k], rows[0], 0.0) > certificate.primal:
                 yield k, rows
 

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array, check_consistent_length, validate_data
 
-from ..base.messages import retyped, users_line
+from ..base.messages import few, retyped, users_line
 from ..catalogue import named
 from ..checks import is_whole, unmasked
 from ..errors import DataError, TermError
@@ -70,7 +70,7 @@ def rows_of(estimator: Any, X: Any, node: Any, reset: bool) -> Rows:
                 error.add_note(
                     f"if a column holds the labels of the nodes, name it: {type(estimator).__name__}(node=...)"
                 )
-            _name_text(X, error)
+            _name_columns(X, error)
             raise
         if node is not None:
             check_consistent_length(X, node)
@@ -84,7 +84,7 @@ def rows_of(estimator: Any, X: Any, node: Any, reset: bool) -> Rows:
     try:
         rest = check_array(rest, estimator=estimator, input_name="X", **FLOATS)
     except ValueError as error:
-        _name_text(rest, error)
+        _name_columns(rest, error, place)
         raise
     return Rows(dense(rest), labels, place)
 
@@ -112,14 +112,23 @@ def matched(estimator: Any, labels: Sequence[Hashable], counting: Array) -> Grap
     return graph
 
 
-def _name_text(X: Any, error: ValueError) -> None:
-    """Add to an error the columns of a frame that hold text, and what is to be done about them."""
-    frame = as_narwhals(X, "DataFrame")
-    if text := [] if frame is None else [name for name in frame.columns if not is_numbers(frame[name].to_list())]:
-        error.add_note(
-            f"columns that are no numbers: {', '.join(map(repr, text))}; code them first, as OneHotEncoder of "
-            "scikit-learn does in a ColumnTransformer, or use graphreg.fit, which takes text as it is"
+def _name_columns(X: Any, error: ValueError, place: int | None = None) -> None:
+    """Add to an error the columns that hold text, or cells that are missing or infinite, and what is to be done about
+    them; those of an array by position, of which ``place`` was taken out."""
+    frame, cells = as_narwhals(X, "DataFrame"), X.T.tolist() if isinstance(X, np.ndarray) and X.ndim == 2 else []
+    columns = {f"{k + (place is not None and k >= place)}": each for k, each in enumerate(cells)}
+    if frame is not None:
+        columns = {repr(name): frame[name].to_list() for name in frame.columns}
+    said, numbers = list[str](), {name: each for name, each in columns.items() if is_numbers(each)}
+    if text := [name for name in columns if name not in numbers]:
+        said.append(
+            f"columns that are no numbers: {few(text)}; code them first, as OneHotEncoder of scikit-learn does in a "
+            "ColumnTransformer, or use graphreg.fit, which takes text as it is"
         )
+    bad = {name: np.flatnonzero(~np.isfinite(np.asarray(each, dtype=float))) for name, each in numbers.items()}
+    if gaps := [f"{name} (rows {few(rows.tolist())})" for name, rows in bad.items() if rows.size]:
+        said.append(f"columns with missing or infinite cells: {few(gaps)}; fill them, or leave these rows out")
+    error.args = ("\n".join([str(error), *said]),)
 
 
 def is_numbers(column: Any) -> bool:

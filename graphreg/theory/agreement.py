@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 from .. import checks
-from ..base.clock import afresh, needed, within
+from ..base.clock import afresh, needed, stages, within
 from ..base.display import Suggesting
 from ..base.tables import NumberWithAssumptions, Table
 from ..certificate import Certificate, Certifier, SpotChecks, common
@@ -237,7 +237,7 @@ def strength_bounds(
 
     Both are proved whatever ``close`` is. Where there are cycles few steps give a percent, and the rest takes long.
     """
-    with within(seconds):
+    with within(seconds), stages(NAME, first="the optimum at which all nodes agree") as at:
         with needed(NAME):
             vary = varying(problem, parameter, NAME, rows=True)
             check_smooth(vary, NAME)
@@ -247,6 +247,7 @@ def strength_bounds(
             solution = pooled(vary, vary.consensus_network, smooth)
             c = solution.certificate.w
             r = network.balanced(smooth.gradient(c))
+        at("flows and directions that bound it")
         routes = route(network, r, close)
     with afresh(None):
         return _of_edges(vary, smooth, solution, routes, close)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from ..base.clock import stages
 from ..base.display import Html, Shown, sentence, title
 from ..base.escaping import visible
 from ..base.messages import few
@@ -263,9 +264,9 @@ class CrossValidation(Shown):
         """Give the Parameters of the problem the chosen values."""
         self.grid.assign(self.index(self.rule))
 
-    def refitted(self, method: AbstractMethod, seed: int) -> CrossValidation:
+    def refitted(self, method: AbstractMethod, seed: int, progress: bool | None) -> CrossValidation:
         """The cross-validation with the solution of all data at the chosen point."""
-        with self.grid.at(self.index(self.rule)):
+        with self.grid.at(self.index(self.rule)), stages("cross-validation", progress, "the solve on all data"):
             return replace(self, solution=refit(self.problem, method, self.gap, seed))
 
     # ---- tables --------------------------------------------------------------------------------------------------

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .. import checks
-from ..base.clock import cut_short, needed, progress_bar
+from ..base.clock import cut_short, needed, progress_bar, stages
 from ..base.gate import allowing, refuse
 from ..base.messages import warn
 from ..distributed import MPI
@@ -19,8 +19,8 @@ from ..methods import METHOD, AbstractMethod
 from ..problem import Problem, problem_of
 from ..running import Costs
 from .chosen import RULES, CrossValidation, scores_of
-from .fold_runs import FoldRuns, FoldTask, Tick, by_ranks, fold_runs
-from .folds import Fold, Folds, folds_of
+from .fold_runs import FoldTask, by_ranks, fold_runs
+from .folds import Folds, folds_of
 from .grid import grid_of
 from .scoring import Scorer, held_out, scorer_of
 from .stored import StoredFolds
@@ -140,7 +140,7 @@ def cross_validate(  # noqa: PLR0913
     _check(engine=engine, refit=refit, progress=progress)
     _check_engine(engine, jobs, checkpoint)
     with allowing(memory, seconds):
-        with needed("cross_validate"):
+        with needed("cross_validate"), stages("cross-validation", progress, "the strengths and the folds"):
             values, split = grid_of(problem, grid), folds_of(problem.form, folds, by, seed)
         scorer = scorer_of(problem.form, scoring, greater_is_better)
         if rule != "min":
@@ -154,7 +154,7 @@ def cross_validate(  # noqa: PLR0913
         if rule == "1se" and found.indifferent:
             warn(found.indifferent)
         chosen = refit and found.complete and found.usable.any()
-        return found.refitted(task.method, task.seed) if chosen else found
+        return found.refitted(task.method, task.seed, progress) if chosen else found
 
 
 def _carried_out(
@@ -172,7 +172,8 @@ def _carried_out(
 
     try:
         some, bar = cut_short("cross_validate", lambda: stored.runs), progress_bar(progress, **solves)
-        with some as ended, bar as tick, closing(_runs(task, folds, todo, how, tick)) as runs:
+        each = partial(fold_runs, jobs=how) if isinstance(how, int) else by_ranks
+        with some as ended, bar as tick, closing(each(task, folds, todo, tick=tick)) as runs:
             for number, run in runs:
                 stored.add(number, run)
                 scores_of(task.form, folds[number], run, found.scorer, task.grid)  # what is wrong is known at once
@@ -180,10 +181,6 @@ def _carried_out(
         error.found = so_far("a process died")
         raise
     return so_far("".join(ended) if len(stored.runs) < len(folds) else "")
-
-
-def _runs(task: FoldTask, folds: Sequence[Fold], todo: list[int], how: int | MPI, tick: Tick) -> FoldRuns:
-    return fold_runs(task, folds, todo, how, tick) if isinstance(how, int) else by_ranks(task, folds, todo, tick)
 
 
 def _try(problem: Problem, folds: Folds, scorer: Scorer) -> None:
@@ -215,6 +212,4 @@ def _check(**given: Any) -> None:
 def _check_engine(engine: Any, jobs: int, checkpoint: Any) -> None:
     if engine is not None and (jobs != 1 or checkpoint is not None):
         what = "jobs" if jobs != 1 else "checkpoint"
-        raise MethodError(
-            f"engine=gr.MPI() shares folds out to processes that are there, without {what}=; leave one out"
-        )
+        raise MethodError(f"engine=gr.MPI() shares folds out to processes that are there: leave it or {what}= out")

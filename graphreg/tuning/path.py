@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from .. import checks
-from ..base.clock import OutOfTimeError, cut_short, progress_bar
+from ..base.clock import OutOfTimeError, cut_short, progress_bar, stages
 from ..base.escaping import visible
 from ..base.gate import allowing
 from ..base.shortcuts import shortcut
@@ -306,7 +306,8 @@ def path(  # noqa: PLR0913
         warm = Warm(problem, method, Budget(gap, rounds, progress=False, seed=seed))
         given = {"gap": gap, "rounds": rounds, "seconds": seconds, "progress": progress, "on_failure": on_failure}
         check_solve(warm.method, problem.form, **given)
-        values, top = grid(problem, parameter, strengths)
+        with stages("path", progress, "the strengths"):
+            values, top = grid(problem, parameter, strengths)
         if top is not None:
             warm.top = float(values[-1]), top
             warm.known[float(values[-1])] = top, ""

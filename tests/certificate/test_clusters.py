@@ -316,8 +316,20 @@ def test_an_edge_with_two_terms_is_counted_once():
     model = gr.SquaredLoss(data) + 0.3 * gr.TotalVariation(graph, gr.L1(), features=["level"])
     found = gr.Problem(model + gr.Consensus(graph, features=["slope"])).solve(gap=1e-9).clusters()
     assert len(found.edges) == 8
-    assert "edges: 0 fused, 3 near, 1 split, 0 undecided" in str(found)
+    assert "; pairs of nodes, over all terms: 0 fused, 3 near, 1 split, 0 undecided (" in str(found)
     assert found.count == 2
+    alone = gr.Problem(model).solve(gap=1e-9).clusters()
+    assert sum(alone.counts.values()) == 4
+    assert "; edges: " in str(alone)
+
+
+def test_what_is_proved_of_one_cluster_is_not_in_the_plural():
+    """An edge between nodes that others make equal is left open."""
+    loss = gr.MeanLoss(gr.NodeData.from_arrays(None, [0.0, 1.0, 2.0], [0, 1, 2]))
+    model = loss + gr.Consensus(nx.path_graph(3)) + gr.TotalVariation(gr.Graph.from_edges([(0, 2)]), gr.SquaredL2())
+    found = gr.Problem(model).solve().clusters()
+    assert not found.certain
+    assert str(found).endswith("proved: 1 cluster)")
 
 
 def test_undecided_edges_are_said_to_count_as_apart():

@@ -380,7 +380,7 @@ def test_the_verb_that_is_advised_where_rows_are_no_edges_says_something(penalty
     solution = gr.Problem(gr.MeanLoss(data) + penalty(w.along(range(4), 2))).solve()
     (note,) = solution.flows.table().assumed
     assert "clusters()" not in note
-    assert note.endswith("what holds at every optimum is said by held()")
+    assert note.endswith("what holds at every optimum is said by solution.held()")
     with pytest.raises(TermError, match=r"make no clusters; solution\.held\(\) tells"):
         solution.clusters()
     smooth = "no penalty of the model has a kink or bounds" in str(solution.held())

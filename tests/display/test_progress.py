@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 import threading
 import time
@@ -179,6 +180,14 @@ def solution():
 
 
 TABLE = pd.DataFrame({"node": np.repeat(range(4), 6), "x": np.arange(24) % 5, "y": np.arange(24) ** 0.5})
+
+
+def unproved():
+    """A problem whose only edge is not proved to be split by its certificate."""
+    data = gr.NodeData.from_dict({k: ([[1.0, 0.0]], [5.0 * k]) for k in range(2)})
+    return gr.Problem(gr.SquaredLoss(data) + 0.1 * gr.TotalVariation(nx.path_graph(2), gr.L2()))
+
+
 CALLS = {
     "audit": (lambda problem, folder: gr.audit(problem, gr.PrimalDual(), seconds=5.0), {"the optimum", "locality"}),
     "certify": (lambda problem, folder: problem.certify(np.zeros((4, 1))), {"gradients"}),
@@ -189,11 +198,44 @@ CALLS = {
         lambda problem, folder: gr.fit(TABLE, nx.path_graph(4), target="y", node="node", folds=2, progress=True),
         {"reading", "the strength at which all nodes agree"},
     ),
+    "cross-validation": (
+        lambda problem, folder: gr.cross_validate(problem, [0.1, 0.2], folds=2, progress=True),
+        {"the strengths and the folds", "the solve on all data"},
+    ),
+    "path": (lambda problem, folder: gr.path(problem, 2, progress=True), {"the strengths"}),
+    "strength_max": (
+        lambda problem, folder: gr.strength_max(problem),
+        {"the optimum at which all nodes agree", "flows and directions that bound it"},
+    ),
+    "proofs of clusters": (lambda problem, folder: unproved().solve().clusters(prove=True), {"pair 1 of 1"}),
+    "proofs of rows": (lambda problem, folder: unproved().solve().held(prove=True), {"row 1 of 1"}),
     "certify a problem of CVXPY": (
         lambda problem, folder: gr.certify(cp.Problem(cp.Minimize(cp.norm1(cp.Variable(2) - 1)))),
         {"an answer", "its bounds"},
     ),
 }
+
+
+def test_a_terminal_that_tells_no_size_gets_bars_too():
+    """As that of a job or a recorded session is; tqdm takes its width for too small for a bar."""
+    here, there = pytest.importorskip("pty").openpty()
+    with open(there, "w") as stderr, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stderr", stderr)
+        with progress_bar(None, total=2, desc="path", unit=" strengths", mininterval=0.0) as tell:
+            tell(1)
+    assert b"| 0/2 [" in os.read(here, 10_000)
+    os.close(here)
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_one_line_at_a_time_which_the_outer_call_has_or_not(asked, notebook):
+    with stages("fit", asked) as at:
+        at("the strength at which all nodes agree")
+        with stages("strength_max") as within:
+            within("flows")
+            time.sleep(1.2)
+    assert len(notebook) == asked
+    assert not any("flows" in state for states in notebook for state in states)
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -195,7 +195,11 @@ def test_nodes_without_rows_follow_their_neighbours_or_are_refused():
     assert found.predict(new).tolist() == pytest.approx(found.predict(frame[:2].assign(node="n7")).tolist())
     with pytest.raises(DataError, match=r"'node' is joined to no node with rows in rows 0, 1: 'island'\n"):
         found.predict(frame[:2].assign(node="island"))
-    assert "2 of 10 nodes have no rows, and follow their neighbours: 'beyond', 'island'" in " ".join(str(found).split())
+    said = " ".join(str(found).split())
+    assert "1 of 10 nodes have no rows, and follow their neighbours: 'beyond'" in said
+    assert "1 of 10 nodes have no rows, and no path of edges to one that has: 'island'" in said
+    assert found.table().index[found.table().isna().all(axis=1)].tolist() == ["island"]
+    assert found.table().drop(index="island").notna().all(axis=None)
     with pytest.raises(DataError, match=r"is no node in rows 0, 1: 'mars'\n.*give the graph the node"):
         found.predict(frame[:2].assign(node="mars"))
     assert found.predict(frame[:2].assign(node="mars"), unseen="pooled").notna().all()
@@ -474,3 +478,51 @@ def test_pictures_take_a_fit_and_say_how_a_file_is_written(fitted):
         fitted.plot("fit.png")
     with pytest.raises(AttributeError, match=r"did you mean 'gr\.plots\.plot_map'"):
         gr.plot_map  # noqa: B018
+
+
+def test_rates_weighted_by_exposures_are_the_fit_with_the_offset_of_their_logarithms():
+    rng = np.random.default_rng(0)
+    node, days = np.repeat(NODES, 10), rng.integers(1, 30, 80).astype(float)
+    cases = rng.poisson(days * np.where(np.arange(80) < 40, 0.3, 1.5)).astype(float)
+    frame = pd.DataFrame({"node": node, "rate": cases / days, "cases": cases, "days": days, "log": np.log(days)})
+    how = {"weights": "days", "loss": "PoissonLoss", "features": []}
+    found = gr.fit(frame, PATH, target="rate", node="node", folds=2, strengths=[1.0], **how)
+    data = gr.NodeData.from_frame(frame, node="node", target="cases", features=[], intercept=True, offset="log")
+    model = gr.PoissonLoss(data, scale="sum") + 1.0 * gr.TotalVariation(PATH, gr.L2())
+    by_offset = gr.Problem(model).solve().table().loc[NODES, "intercept"]
+    assert found.table().loc[NODES, "intercept"].to_numpy() == pytest.approx(by_offset.to_numpy(), abs=1e-3)
+
+
+def test_what_is_wrong_with_a_table_its_labels_and_its_edges_is_said_at_once(tmp_path):
+    frame = pd.DataFrame({"node": [*"abcdef"] * 4, "x": np.arange(24.0), "y": np.arange(24.0) ** 0.5}).astype(object)
+    frame.loc[3, "y"], frame.loc[5, "x"], frame.loc[9, "x"] = "€12", "many", None
+    edges = pd.DataFrame([("A", "b"), ("b", "c"), ("c", "b"), ("c", None)], columns=["i", "j"])
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    edges.to_csv(tmp_path / "edges.csv", index=False)
+    said = [
+        "'x' holds numbers, but line 7 'many'",
+        "'y' holds numbers, but line 5 '€12'",
+        "'x' is missing in line 11; use",
+        "edges.csv has a missing end, or a weight that is no number, in line 5",
+        "edges.csv has edges that stand several times, again in line 4; use",
+    ]
+    with pytest.raises(DataError) as caught:
+        gr.fit(tmp_path / "table.csv", tmp_path / "edges.csv", target="y", node="node")
+    assert all(each in str(caught.value) for each in said), caught.value
+    with pytest.raises(DataError) as caught:
+        gr.fit(frame, edges[:3], target="y", node="node")
+    where = [
+        each.replace("line 7", "row 5").replace("line 5", "row 3").replace("line 11", "row 9") for each in said[:3]
+    ]
+    where += ["the edge 'b' - 'c' appears twice", "labels differ only by upper and lower case"]
+    assert all(each in str(caught.value) for each in where), caught.value
+
+
+def test_a_target_of_numbers_that_are_kept_as_text_or_objects_is_one_of_numbers():
+    frame = incomes()
+    as_numbers = gr.fit(frame, PATH, target="y", node="node", folds=2, strengths=[1.0])
+    found = gr.fit(frame.astype({"y": object}), PATH, target="y", node="node", folds=2, strengths=[1.0])
+    assert found.loss == as_numbers.loss == "SquaredLoss"
+    frame.loc[2, "y"] = np.inf
+    with pytest.raises(DataError, match=r"'y' is infinite in row 2"):
+        gr.fit(frame, PATH, target="y", node="node")

@@ -270,7 +270,7 @@ def test_numbers_with_signs_are_called_that(frame):
     names = {"frame": signs}
     exec("done = " + price.partition("e.g. ")[2], names)
     assert names["done"].tolist() == (282_600.0 + k).tolist()
-    with pytest.raises(DataError, match="the target 'y' holds numbers with signs"):
+    with pytest.raises(DataError, match="'y' holds numbers with signs"):
         gr.fit(frame.assign(y=signs["share"]), [(101, 102), (102, 103)], **HOW)
 
 
@@ -310,7 +310,7 @@ def test_gaps_of_a_target_are_said_to_leave_rows_out():
 def test_a_target_with_stray_cells_or_classes_written_twice_names_them():
     frame = pd.DataFrame({"node": [*"ab"] * 12, "x": np.arange(24.0), "y": [f"{k}.5" for k in range(24)]})
     frame.loc[[3, 8], "y"] = ["1.234,50", "none"]
-    with pytest.raises(DataError, match=r"'y' holds numbers but for '1\.234,50', 'none': correct these"):
+    with pytest.raises(DataError, match=r"'y' holds numbers, but rows 3, 8 '1\.234,50', 'none'"):
         gr.fit(frame, [("a", "b")], node="node", target="y", folds=2)
     frame["y"] = ["yes", "no", "No", "maybe"] * 6
     with pytest.raises(DataError, match="'y' has categories that differ by spaces or by case only: 'No' and 'no'"):
@@ -432,3 +432,15 @@ def test_features_that_are_constant_within_each_node_are_named_once(frame, edges
 def test_strengths_that_are_no_sequence_are_refused(strengths):
     with pytest.raises(ModelError, match=r"strengths must be numbers, as in \[0.1, 1.0\], got "):
         gr.fit(labelled(), chain(*NAMED), target="y", node="region", strengths=strengths)
+
+
+def test_remedies_name_arguments_that_the_call_has():
+    frame = pd.DataFrame({"node": [*"abc"] * 8, "x": np.arange(24.0), "y": np.arange(24.0) ** 0.5})
+    edges = pd.DataFrame({"i": [*"ab"], "j": [*"bc"], "km": [1.0, 2.0]})
+    with pytest.raises(GraphError, match=r"edge_weight='length' does in Graph\.of and fit"):
+        gr.fit(frame, edges, node="node", target="y")
+    with pytest.raises(GraphError, match=r"^the edge 'a' - 'b' appears twice; .* and fit$"):  # and nothing else
+        gr.fit(frame, iter([("a", "b"), ("b", "c"), ("b", "a")]), node="node", target="y")
+    dated = frame.assign(day=["2024-01-31", "2024-02-01"] * 12)
+    with pytest.raises(DataError, match=r"leave the column out, with features=\[\.\.\.\]"):
+        gr.fit(dated, edges, node="node", target="y", edge_weight="km")

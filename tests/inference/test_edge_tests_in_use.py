@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 
 import networkx as nx
 import numpy as np
@@ -224,3 +225,13 @@ def test_too_few_samples_for_the_robust_test_are_said():
     assert (tests["p_value"][void] == 1.0).all()
     assert np.isinf(tests["separation"][void]).all()
     assert "too few samples for the robust test" in str(tests)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("size", [1e80, 1e120, 1e160])
+def test_numbers_of_any_size_are_tested_or_refused_without_warnings_of_numpy(size):
+    """Fourth powers of residuals overflow at the first two; at the last squares do."""
+    rng = np.random.default_rng(0)
+    samples = {k: (rng.normal(size=(12, 2)), size * rng.normal(size=12)) for k in range(3)}
+    with pytest.raises(DataError, match="its square overflows") if size == 1e160 else nullcontext():
+        assert gr.inference.edge_tests(gr.SquaredLoss(gr.NodeData.from_dict(samples)), nx.path_graph(3))["keep"].all()

@@ -244,3 +244,8 @@ def test_a_node_that_penalties_alone_decide_is_left_out_with_the_reason():
     assert list(regions.reasons) == [("c", "x0")]
     with pytest.raises(DataError, match=f"'c': {OPEN}"):
         regions["c"]
+    alone = gr.NodeData.from_arrays(np.zeros((4, 1)), np.arange(4.0), list("acac"))
+    none = inference.local_regions(gr.Problem(gr.SquaredLoss(alone) + 0.1 * gr.NodePenalty(gr.SquaredL2())))
+    assert str(none) == f"<regions of 0 nodes; no intervals of 'a', 'c': 'a': {OPEN}>"
+    with pytest.raises(DataError, match=f"^no intervals of 'a', 'c': 'a': {OPEN}"):
+        none.table()

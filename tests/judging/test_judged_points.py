@@ -511,6 +511,34 @@ def test_a_wrong_sign_and_flows_beyond_capacity_are_told():
     assert "1.2 times its capacity\n  the flows given prove nothing as they are" in str(beyond)
 
 
+def test_nothing_is_said_of_signs_that_change_nothing():
+    """Both bounds differ in their last bits where flows are all but 0."""
+    for size in (0.0, 1e-13):
+        given = {pair: (-size if u < 0 else size) for pair, u in crossing(1.0).items()}
+        for flows in (given, {pair: -u for pair, u in given.items()}):
+            judged = stations().certify(STATIONS, flows=flows)
+            assert judged.turned is not None
+            assert "signs" not in str(judged)
+
+
+def test_rows_of_flows_are_as_the_edges_of_the_graph_and_run_from_the_node_that_comes_first():
+    """Of a second graph, too, which has its nodes in another order."""
+    first = gr.Graph.from_edges([("c", "b"), ("a", "c")])
+    second = gr.Graph.from_edges([("a", "b"), ("b", "c"), ("d", "a")])
+    loss = gr.MeanLoss(gr.NodeData.from_arrays(None, [4.0, 1.0, 3.0, 2.0], list("dbca")))
+    problem = gr.Problem(loss + 0.5 * gr.TotalVariation(first, gr.L2()) + 0.5 * gr.TotalVariation(second, gr.L2()))
+    order = list(problem.solve().labels)
+    flows = [np.array([0.1, -0.2]), np.array([0.05, 0.3, -0.4])]
+    out = dict.fromkeys(order, 0.0)
+    for graph, u in zip((first, second), flows, strict=True):
+        for pair, each in zip(graph.edges(), u, strict=True):
+            tail, head = sorted(pair, key=order.index)
+            out[tail], out[head] = out[tail] + each, out[head] - each
+    y = {"d": 4.0, "b": 1.0, "c": 3.0, "a": 2.0}
+    by_hand = sum(y[label] * each - 0.5 * each**2 for label, each in out.items())
+    assert problem.certify(np.zeros((4, 1)), flows=flows).as_given == pytest.approx(by_hand, abs=1e-9)
+
+
 def test_flows_with_prices_that_they_do_not_balance_prove_nothing():
     problem = stations(gr.QuantileLoss)
     best = problem.solve().certificate.dual_point

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -140,7 +142,7 @@ def test_columns_of_text_are_named(node):
     estimator = GraphRegressor([("a", "b")], node=node)
     with pytest.raises(ValueError, match="could not convert string to float") as error:
         estimator.fit(frame if node else frame.drop(columns="region"), [1.0, 2.0, 3.0, 4.0])
-    assert "columns that are no numbers: 'kind'; code them first" in "".join(error.value.__notes__)
+    assert "columns that are no numbers: 'kind'; code them first" in str(error.value)
 
 
 NUMBERS = NODE.map(dict(zip(GRAPH, range(101, 109), strict=True)))
@@ -196,3 +198,21 @@ def test_a_model_of_labels_of_other_types_says_what_makes_them_alike():
     data = gr.NodeData.from_arrays(F, Y, NUMBERS)
     with pytest.raises(DataError, match=r"samples at 10\d, .*; write table\[\"node\"\].astype\(str\)$"):
         gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(texts(CHAIN), gr.L2()))
+
+
+@pytest.mark.parametrize("frame", [True, False])
+@pytest.mark.parametrize("cell", [np.nan, np.inf, "many"])
+@pytest.mark.parametrize("column", [None, 0])
+def test_a_cell_that_is_no_number_is_named_with_its_column(frame, cell, column):
+    """Also of an array, from which the column of the nodes was taken; in fit and in predict."""
+    X = pd.DataFrame({"node": 0, "rain": np.arange(6.0), "temp": np.ones(6)}, dtype=object)
+    right = X.astype(float)
+    X.loc[[2, 4], "temp"] = cell
+    name = ("'temp'" if frame else "2") if column == 0 else ("'temp'" if frame else "1")
+    said = f"no numbers: {name};" if cell == "many" else f"missing or infinite cells: {name} (rows 2, 4);"
+    X, right = (each if column == 0 else each.drop(columns="node") for each in (X, right))
+    X, right = (X, right) if frame else (X.to_numpy(), right.to_numpy())
+    fitted = GraphRegressor(node=column).fit(right, np.arange(6.0))
+    for call in (lambda: GraphRegressor(node=column).fit(X, np.arange(6.0)), lambda: fitted.predict(X)):
+        with pytest.raises(ValueError, match=re.escape(said)):
+            call()

@@ -21,6 +21,7 @@ import numpy as np
 
 from ...base.clock import alarm, cut_short
 from ...base.display import Html, Shown, details, more, sentence, table, title
+from ...base.messages import count as plural
 from ...errors import TermError
 from ...form import EdgeBlock, Form
 from ...form.notation import some
@@ -165,7 +166,8 @@ class Clusters(Shown):
             groups = f"{self.count} clusters, a node each"
         rest = f"; {self.ended}, so that not all proofs were looked for" if self.ended else ""
         rest += f"; {self.note}" if self.note else ""
-        return f"{groups}; edges: {states} ({self._proved(count)}{rest})"
+        of = "edges" if sum(count.values()) == len(self.edges) else "pairs of nodes, over all terms"
+        return f"{groups}; {of}: {states} ({self._proved(count)}{rest})"
 
     def __repr__(self) -> str:
         low, high = self.count_range
@@ -176,7 +178,7 @@ class Clusters(Shown):
         from ...base.tables import as_html
 
         groups = self.members()
-        yield title(f"{self.count} cluster{'s' if self.count > 1 else ''} of {len(self.labels)} nodes")
+        yield title(f"{plural(self.count, 'cluster')} of {len(self.labels)} nodes")
         yield sentence(str(self))
         rows = [(self.labels[group[0]], len(group), some(group)) for group in groups[:SHOWN]]
         yield table(("cluster", "nodes", "which"), rows)
@@ -199,7 +201,8 @@ class Clusters(Shown):
         if coordinates:
             said.append(coordinates)
         low, high = self.count_range
-        said.append(f"proved: {low} clusters" if low == high else f"proved: between {low} and {high} clusters")
+        between = "" if low == high else f"between {low} and "
+        said.append(f"proved: {between}{plural(high, 'cluster')}")
         return "; ".join(said)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...base.clock import alarm, cut_short
+from ...base.clock import alarm, cut_short, stages
 from ...base.display import Html, Shown, details, sentence, title
 from ...base.escaping import visible
 from ...errors import ProofError, TermError
@@ -238,8 +238,9 @@ def _tie(certificate: Certificate, parts: Separated, claims: list[_Claim], tied:
     tries = sorted(tries, key=lambda each: -abs(float(each[0].value[each[1]])))[:MOST]
     if tied is None or not tries:
         return len(tries), ""
-    with cut_short() as ended, alarm():
-        for claim, e in tries:
+    with cut_short() as ended, stages("proofs") as at, alarm():
+        for number, (claim, e) in enumerate(tries, 1):
+            at(f"row {number} of {len(tries)}")
             if all(tied(parts.form, parts.form.edges[claim.place], e, end) > certificate.primal for end in claim.ends):
                 claim.away[e] = np.nextafter(0.0, 1.0)
     return len(tries), "".join(f"; {each}, so that not all proofs were looked for" for each in ended)

@@ -83,8 +83,7 @@ def prove(
     place = own_place(path, "proof", ProofError, b"" if force else verify.FORMAT.encode())
     verify.begin(python_flint)
     claims = (claims,) if isinstance(claims, str) else claims
-    with stages("proof") as at:
-        at("the problem in exact numbers")
+    with stages("proof", first="the problem in exact numbers") as at:
         form, point = write_out(certificate.form, certificate.w, certificate.dual_point)
         data = statement(form)
         at("exact points")
