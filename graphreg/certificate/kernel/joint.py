@@ -33,20 +33,25 @@ def far_from_square(A: Any, G: Any) -> float:
 
 class Joint:
     """What may move: ``root`` (V,), and a proof by G (N, any) that its weights span all equations, of which ``scale``
-    (N,) is the diagonal of S."""
+    (N,) is the diagonal of S; but for those of components that are ``lost``."""
 
-    def __init__(self, system: System, root: Array, scale: Array, G: sp.csr_array, mu: float) -> None:
+    def __init__(
+        self, system: System, root: Array, scale: Array, G: sp.csr_array, mu: float, lost: Array | None = None
+    ) -> None:
         N, V = system.shape
         need(root.shape == (V,) and scale.shape == (N,) and G.format == "csr" and G.shape[0] == N, "another shape")  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
         need(mu > 0.0 and (root >= 0.0).all(), "a weight is out of range")
         need(all(in_range(x) for x in (root, scale, np.array([mu]))), "a weight is out of range")
         self.root, self.scale, self.least, self.kind = root, scale, 0.5 * mu, system.kind
-        A = system.kind.rows(np.arange(V))
+        self.lost = np.zeros(system.form.n_components, dtype=bool) if lost is None else lost
+        need(self.lost.shape == (system.form.n_components,) and self.lost.dtype == bool, "another shape")
+        A, self._left_out = system.kind.rows(np.arange(V)), self.lost[system.component]
         self.empty = np.bincount(A.indices, minlength=N) == 0  # equations without variables
         each, size = np.repeat(root, np.diff(A.indptr)) * scale[A.indices], abs(A)
+        each = np.where(self._left_out[A.indices], 0.0, each)
         A.data, size.data = A.data * each, magnitudes(A.data, 1.0 / RANGE) * each
         lost = EPS * (system.count.max(initial=0.0) + 8) * (size.T @ (size @ np.ones(N))) * MORE
-        rest = sp.diags_array(self.empty - mu)
+        rest = sp.diags_array((self.empty | self._left_out) - mu)
         off = far_from_square(sp.csr_array(A.T @ A + rest), G) + lost.max(initial=0.0)
         need(off <= 0.49 * mu, "what may move does not span all equations")
 
@@ -60,7 +65,7 @@ class Joint:
         """The box around ``high + low`` that this proves; where ``plain``, rounding is paid for and low parts are 0."""
         need(self.kind is system.kind, "another system")
         need(below(high) and below(low) and not (plain and low.any()), "prices or flows are too large")
-        left = system.residual(high, low, plain).size().ravel()
+        left = np.where(self._left_out, 0.0, system.residual(high, low, plain).size().ravel())
         spread = self.spread(left)
         need(below(spread) and not left[self.empty].any(), "prices and flows are not balanced")
-        return Balanced(high, low, spread, np.zeros(system.form.n_components, dtype=bool))
+        return Balanced(high, low, spread, self.lost)

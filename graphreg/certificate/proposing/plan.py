@@ -19,14 +19,14 @@ from ...base.csgraph import minimum_spanning_tree
 from ...base.gate import heavy, too_much
 from ...inputs import components_of
 from ...terms import Array
-from ..convexity import equilibrated, estimated, root_of
+from ..convexity import equilibrated, estimated, factor, root_of
 from ..kernel.arithmetic import EPS, LEAST, RANGE, RefusedError, need, upwards
 from ..kernel.balance import Answers, Balanced, Combination, Witness, balanced
 from ..kernel.joint import Joint
 from ..kernel.system import Prices, System
 from .arcs import Arcs, Forest, forest
 from .slack import Slack
-from .systems import MOST, right_inverses, solved
+from .systems import DEPENDENT, MOST, right_inverses, solved
 
 Entries = tuple[Array, Array, Array]  # variables, equations and values of R
 LIGHT = 1e-3  # of the largest weight: variables with less are looked at last
@@ -35,6 +35,7 @@ MANY = 6  # variables for each equation of a node that are looked at
 ROUNDS = 12  # in which the sizes of corrections grow
 PER_ENTRY, FOR_PRODUCT = 4.5, 10.0  # numbers of 8 bytes, and multiplications that a product takes as long as
 HEAVY = "the equations that all variables answer together take too much memory"
+SHIFT = 1e-13  # of equilibrated squares, whose factor would break off where they are singular
 UNTIED = "what may move does not tie down all equations"
 ENOUGH, MORE = 10, 0.25  # variables beyond the equations of a root, in all and for each: what is near answers first
 
@@ -90,13 +91,25 @@ class Plan:
 
 
 class JointPlan:
-    """What takes up imbalances where all variables do together, by least squares."""
+    """What takes up imbalances where all variables do together, by least squares; of those components whose equations
+    they tie down."""
 
     def __init__(self, system: System, weight: Array) -> None:
-        root, self._B = np.sqrt(weight), sp.csr_array(system.kind.rows(np.arange(system.size)))
-        self._B.data *= np.repeat(root, np.diff(self._B.indptr))
-        own = sp.diags_array(1.0 * (np.bincount(self._B.indices, minlength=self._B.shape[1]) == 0))  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
-        found = equilibrated(heavy(_products(self._B), lambda: self._B.T @ self._B + own))
+        root, none = np.sqrt(weight), np.zeros(system.form.n_components, dtype=bool)
+        B = sp.csr_array(system.kind.rows(np.arange(system.size)))
+        B.data *= np.repeat(root, np.diff(B.indptr))
+        try:
+            self._tie_down(system, B, root, none)
+        except RefusedError:
+            lost = _untied(system, B)
+            if not 0 < lost.sum() < len(lost):
+                raise
+            self._tie_down(system, B, root, lost)
+
+    def _tie_down(self, system: System, B: sp.csr_array, root: Array, lost: Array) -> None:
+        self._B = B.copy()
+        self._B.data[lost[system.component[B.indices]]] = 0.0
+        found = equilibrated(_squared(self._B))
         if found is None:
             raise RefusedError(UNTIED)
         scale, S, self._solve = found
@@ -104,7 +117,7 @@ class JointPlan:
         G = root_of(S - mu * sp.eye_array(len(scale))) if mu > 0.0 else None
         if G is None:
             raise RefusedError(UNTIED)
-        self.joint = heavy(_products(G.T.tocsr()), lambda: Joint(system, root, scale, G, mu))
+        self.joint = heavy(_products(G.T.tocsr()), lambda: Joint(system, root, scale, G, mu, lost))
 
     def moved(self, left: Array) -> Array:
         """What takes up an imbalance."""
@@ -121,6 +134,28 @@ class JointPlan:
     def box(self, system: System, high: Array, low: Array, z: Array, plain: bool = False) -> Balanced:
         """What is proved of prices and flows."""
         return self.joint.balanced(system, high, low, plain)
+
+
+def _squared(B: sp.csr_array) -> sp.csc_array:
+    """B'B, and 1 for equations of which nothing is left."""
+    BB = heavy(_products(B), lambda: B.T @ B)
+    return sp.csc_array(BB + sp.diags_array(1.0 * (BB.diagonal() == 0.0)))
+
+
+def _untied(system: System, B: sp.csr_array) -> Array:
+    """The components of whose equations some depend on the others, by the pivots of their squares, or may not move."""
+    H = _squared(B)
+    still = np.bincount(B.indices, np.abs(B.data), len(system.component)) == 0.0
+    empty = np.bincount(B.indices, minlength=len(still)) == 0
+    q = H.diagonal() ** -0.5
+    try:
+        lu = factor(sp.diags_array(q) @ H @ sp.diags_array(q) + SHIFT * sp.eye_array(len(q)))
+    except RuntimeError as error:
+        raise RefusedError(UNTIED) from error
+    lost = np.zeros(system.form.n_components, dtype=bool)
+    still[np.argsort(lu.perm_c)[lu.U.diagonal() < DEPENDENT]] = True
+    lost[system.component[still & ~empty]] = True
+    return lost
 
 
 def _products(A: sp.csr_array) -> float:
