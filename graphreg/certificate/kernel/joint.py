@@ -6,7 +6,7 @@ diagonal S, then it is within
 
     root_j |Sq| / sqrt(least)
 
-of v. An equation without variables reads 0 = 0, whatever these are, and takes no part.
+of v. An equation of which no variable may move takes no part: it holds as it is, or its component is lost.
 
 S H S - mu I - GG' is near 0 for a G that is proposed: no eigenvalue of it is larger than its rows' sums.
 """
@@ -46,7 +46,8 @@ class Joint:
         self.lost = np.zeros(system.form.n_components, dtype=bool) if lost is None else lost
         need(self.lost.shape == (system.form.n_components,) and self.lost.dtype == bool, "another shape")
         A, self._left_out = system.kind.rows(np.arange(V)), self.lost[system.component]
-        self.empty = np.bincount(A.indices, minlength=N) == 0  # equations without variables
+        moves = np.repeat(root > 0.0, np.diff(A.indptr))
+        self.empty = np.bincount(A.indices, moves, N) == 0  # equations without variables that may move
         each, size = np.repeat(root, np.diff(A.indptr)) * scale[A.indices], abs(A)
         each = np.where(self._left_out[A.indices], 0.0, each)
         A.data, size.data = A.data * each, magnitudes(A.data, 1.0 / RANGE) * each
@@ -65,7 +66,8 @@ class Joint:
         """The box around ``high + low`` that this proves; where ``plain``, rounding is paid for and low parts are 0."""
         need(self.kind is system.kind, "another system")
         need(below(high) and below(low) and not (plain and low.any()), "prices or flows are too large")
-        left = np.where(self._left_out, 0.0, system.residual(high, low, plain).size().ravel())
-        spread = self.spread(left)
-        need(below(spread) and not left[self.empty].any(), "prices and flows are not balanced")
-        return Balanced(high, low, spread, self.lost)
+        left, lost = system.residual(high, low, plain).size().ravel(), self.lost.copy()
+        lost[system.component[self.empty & ~(left == 0.0)]] = True
+        spread = self.spread(np.where(lost[system.component], 0.0, left))
+        need(below(spread) and not lost.all(), "prices and flows are not balanced")
+        return Balanced(high, low, spread, lost)

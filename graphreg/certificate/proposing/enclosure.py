@@ -27,7 +27,7 @@ from ..kernel.system import Summand, System
 from ..kernel.value import Enclosed, LowerBound, lower_bound
 from .plan import JointPlan, Plan, Planner
 from .shifted_duals import ShiftedDuals
-from .slack import Slack, held_first
+from .slack import Slack, determined, held_first
 from .ties import Ties, tied, tied_plan, ties_of
 
 TINY = 1e-200  # numbers that small may leave their domains by what products of them miss
@@ -105,9 +105,11 @@ class Enclosure:
             yield (best := self._tied(v))
         yield (best := self._better(best, self._tried(v)))
         if self.mixed and inside:
-            with suppress(RefusedError):
-                for found in self._shrunk(self._joint(Slack.of(self.system, v, flows=False)), v, plain=False):
-                    yield (best := self._better(best, found))
+            for held in (~self.flow & self.flow, self.determined):
+                with suppress(RefusedError):
+                    joint = self._joint(Slack.of(self.system, v, flows=False), held)
+                    for found in self._shrunk(joint, np.where(held, 0.0, v), plain=False):
+                        yield (best := self._better(best, found))
         if center is not None:
             yield (best := self._pulled(best, v, center()))
         for flows in (False, True) if inside else ():
@@ -171,8 +173,8 @@ class Enclosure:
         """Whether rows tie all equations into one system."""
         return any(one.mixed for one in self.system.summands)
 
-    def _joint(self, slack: Slack) -> JointPlan:
-        return JointPlan(self.system, slack.weight)
+    def _joint(self, slack: Slack, held: Array | None = None) -> JointPlan:
+        return JointPlan(self.system, slack.weight if held is None else np.where(held, 0.0, slack.weight))
 
     def _shrunk(self, plan: Plan | JointPlan, v: Array, plain: bool = True) -> Iterator[Proved]:
         system = self.system
@@ -282,6 +284,11 @@ class Enclosure:
             high = tied(system, high - plan.moved((left.high + left.low).ravel()), self.ties)
         box = plan.box(system, high, zero, plan.sizes(system.residual(high, zero).size().ravel()))
         return lower_bound(system, box), box
+
+    @cached_property
+    def determined(self) -> Array:
+        """The flows that balance alone determines to be 0, in general."""
+        return determined(self.system)
 
     @cached_property
     def flow(self) -> Array:

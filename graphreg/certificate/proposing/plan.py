@@ -143,18 +143,15 @@ def _squared(B: sp.csr_array) -> sp.csc_array:
 
 
 def _untied(system: System, B: sp.csr_array) -> Array:
-    """The components of whose equations some depend on the others, by the pivots of their squares, or may not move."""
+    """The components of whose equations some depend on the others, by the pivots of their squares."""
     H = _squared(B)
-    still = np.bincount(B.indices, np.abs(B.data), len(system.component)) == 0.0
-    empty = np.bincount(B.indices, minlength=len(still)) == 0
     q = H.diagonal() ** -0.5
     try:
         lu = factor(sp.diags_array(q) @ H @ sp.diags_array(q) + SHIFT * sp.eye_array(len(q)))
     except RuntimeError as error:
         raise RefusedError(UNTIED) from error
     lost = np.zeros(system.form.n_components, dtype=bool)
-    still[np.argsort(lu.perm_c)[lu.U.diagonal() < DEPENDENT]] = True
-    lost[system.component[still & ~empty]] = True
+    lost[system.component[np.argsort(lu.perm_c)[lu.U.diagonal() < DEPENDENT]]] = True
     return lost
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 
+from ...base.csgraph import breadth_first_order, maximum_bipartite_matching
 from ...terms import Array
 from ..kernel.system import Prices, System
 
@@ -36,6 +38,25 @@ class Slack:
                 depth = np.select([depth > ROOMY, depth > 0.0], [1.0, ROOMY], 0.0)
             np.multiply(s, np.minimum(depth, 1.0) ** 2, out=one.taken(weight))
         return Slack(room, weight)
+
+
+def determined(system: System) -> Array:
+    """The flows that equations without prices determine to be 0, whatever the numbers in these are, (V,): of a largest
+    matching between both, no alternating path leads there from a flow without a partner (Dulmage and Mendelsohn,
+    Canad. J. Math. 10, 1958)."""
+    flow = np.zeros(system.size, dtype=bool)
+    for one in system.flows:
+        flow[one.columns] = True
+    B, flows = system.kind.B, np.flatnonzero(flow)
+    A = sp.csr_array(B[np.diff(B[:, ~flow].indptr) == 0][:, flow])
+    partner = maximum_bipartite_matching(A, perm_type="column")  # of each equation
+    alone = np.setdiff1d(np.arange(len(flows)), partner)
+    paired = sp.coo_array(A[partner >= 0])
+    start = np.concatenate([paired.col, np.full(len(alone), len(flows))])
+    end = np.concatenate([partner[partner >= 0][paired.row], alone])
+    paths = sp.csr_array((np.ones(len(start)), (start, end)), shape=(len(flows) + 1,) * 2)
+    flow[flows[breadth_first_order(paths, len(flows), return_predecessors=False)[1:]]] = False
+    return flow
 
 
 def held_first(system: System) -> list[Array]:
