@@ -110,7 +110,8 @@ def balanced(system: System, w: Witness) -> Balanced:
     left = system.residual(w.high, w.low, w.plain).size().ravel()
     closed = upwards(left + w.answers.passed(w.z), 2) <= w.z
     open_ = kept & ~closed
-    open_[[i for i in w.dropped if not _follows(system, i, w, kept)]] = True
+    point = w.high, w.low
+    open_[[i for i, y in w.dropped.items() if not follows(system, i, y, kept, point, w.answers.R)]] = True
     lost = np.zeros(system.form.n_components, dtype=bool)
     lost[system.component[open_]] = True
     return Balanced(w.high, w.low, w.answers.moved(w.z), lost, _named(system, open_), open_)
@@ -124,12 +125,13 @@ def _named(system: System, open_: Array) -> str:
     return f"prices and flows are not balanced (column {column!r} at node {label!r})"
 
 
-def _follows(system: System, i: int, w: Witness, kept: Array) -> bool:
+def follows(
+    system: System, i: int, combination: Combination, kept: Array, point: tuple[Array, Array], R: sp.csr_array
+) -> bool:
     """True where y'Bv = 0 and y'BR = 0 exactly, y_i != 0, and y is else supported on kept equations (B).
 
     In integers: y times its common denominator, floats times 2^BITS.
     """
-    combination = w.dropped[i]
     if not combination.get(i) or any(not 0 <= j < len(kept) or (j != i and not kept[j]) for j in combination):
         return False
     if system.outside is not None and any(_outside(system, j) for j in combination):
@@ -143,13 +145,13 @@ def _follows(system: System, i: int, w: Witness, kept: Array) -> bool:
         for variable, x in zip(B.indices[entries].tolist(), B.data[entries].tolist(), strict=True):
             total[variable] = total.get(variable, 0) + factor * _whole(x)
     some = [j for j, y in total.items() if y]
-    point = zip(some, w.high[some].tolist(), w.low[some].tolist(), strict=True)
-    if sum([total[j] * (_whole(high) + _whole(low)) for j, high, low in point]):
+    high, low = (each[some].tolist() for each in point)
+    if sum([total[j] * (_whole(x) + _whole(y)) for j, x, y in zip(some, high, low, strict=True)]):
         return False
     moved: dict[int, int] = {}
     for j in some:
-        entries = slice(w.answers.R.indptr[j], w.answers.R.indptr[j + 1])
-        for k, r in zip(w.answers.R.indices[entries].tolist(), w.answers.R.data[entries].tolist(), strict=True):
+        entries = slice(R.indptr[j], R.indptr[j + 1])
+        for k, r in zip(R.indices[entries].tolist(), R.data[entries].tolist(), strict=True):
             moved[k] = moved.get(k, 0) + total[j] * _whole(r)
     return not any(moved.values())
 

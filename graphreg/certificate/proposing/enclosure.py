@@ -22,13 +22,14 @@ from ...form import DualPoint, Form
 from ...terms import Array
 from ..kernel.arithmetic import EPS, MORE, Pair, RefusedError, two_sum
 from ..kernel.balance import Balanced
+from ..kernel.joint import Dropped
 from ..kernel.squares import Curvature, absorbed
 from ..kernel.system import Summand, System
 from ..kernel.value import Enclosed, LowerBound, lower_bound
 from .plan import JointPlan, Plan, Planner
 from .shifted_duals import ShiftedDuals
 from .slack import Slack, determined, held_first
-from .ties import Ties, tied, tied_plan, ties_of
+from .ties import Ties, dropped, tied, ties_of
 
 TINY = 1e-200  # numbers that small may leave their domains by what products of them miss
 SWEEPS = 3  # corrections, each of what the one before left
@@ -101,11 +102,9 @@ class Enclosure:
     def _bounds(self, v: Array, center: Callable[[], DualPoint | None] | None) -> Iterator[Proved]:
         """The best bound of each component so far, next to the point and then farther and farther from it."""
         best, inside = self._nothing(v), self.system.outside is None
-        if self.mixed and self.ties:
-            yield (best := self._tied(v))
         yield (best := self._better(best, self._tried(v)))
         if self.mixed and inside:
-            for held in (~self.flow & self.flow, self.determined):
+            for held in (np.zeros_like(self.flow), self.determined):
                 with suppress(RefusedError):
                     joint = self._joint(Slack.of(self.system, v, flows=False), held)
                     for found in self._shrunk(joint, np.where(held, 0.0, v), plain=False):
@@ -174,7 +173,8 @@ class Enclosure:
         return any(one.mixed for one in self.system.summands)
 
     def _joint(self, slack: Slack, held: Array | None = None) -> JointPlan:
-        return JointPlan(self.system, slack.weight if held is None else np.where(held, 0.0, slack.weight))
+        weight = slack.weight if held is None else np.where(held, 0.0, slack.weight)
+        return JointPlan(self.system, weight, self.dropped)
 
     def _shrunk(self, plan: Plan | JointPlan, v: Array, plain: bool = True) -> Iterator[Proved]:
         system = self.system
@@ -191,9 +191,16 @@ class Enclosure:
             t = SHRUNK + times * needed * MORE
             if t > MOST:
                 return
-            u, low = (1.0 - t) * v, np.zeros(len(v))
-            box = plan.box(system, u, low, z, plain=True) if plain else self._balanced(plan, u, low)
-            yield lower_bound(system, box, plain), box
+            for u in self._as_ties_want((1.0 - t) * v, plan):
+                low = np.zeros(len(v))
+                as_it_is = plain or self.ties  # sums of what is corrected would have more digits
+                box = plan.box(system, u, low, z, plain) if as_it_is else self._balanced(plan, u, low)
+                yield lower_bound(system, box, plain), box
+
+    def _as_ties_want(self, v: Array, plan: Plan | JointPlan) -> list[Array]:
+        if not self.ties or isinstance(plan, Plan):
+            return [v]
+        return [tied(self.system, v, self.ties, free) for free in (True, False)]
 
     # ---- a plan for the point ----------------------------------------------------------------------------------------
     def _tried(self, v: Array) -> Proved:
@@ -266,24 +273,10 @@ class Enclosure:
         """The dependencies of columns."""
         return ties_of(self.form) if self.like is None else self.like.ties
 
-    def _tied(self, v: Array) -> Proved:
-        """The bound next to flows that depend on one another as columns do."""
-        best, still = self._nothing(v), np.zeros(len(v), dtype=bool)
-        for pull in PULLS[1:]:
-            high = tied(self.system, np.where(self.flow, (1.0 - pull) * v, v), self.ties)
-            best = self._holding(best, still, AGAIN, partial(self._next_to_tied, high))
-            if _whole(best):
-                break
-        return best
-
-    def _next_to_tied(self, high: Array, held: Array) -> Proved:
-        system, zero = self.system, np.zeros(len(high))
-        plan = tied_plan(self.planner, Slack.of(system, high), held, self.ties)
-        for _ in range(SWEEPS):
-            left = system.residual(high, zero)
-            high = tied(system, high - plan.moved((left.high + left.low).ravel()), self.ties)
-        box = plan.box(system, high, zero, plan.sizes(system.residual(high, zero).size().ravel()))
-        return lower_bound(system, box), box
+    @cached_property
+    def dropped(self) -> Dropped | None:
+        """The equations that follow from others by these."""
+        return dropped(self.system, self.ties) if self.ties else None
 
     @cached_property
     def determined(self) -> Array:

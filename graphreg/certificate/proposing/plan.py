@@ -22,7 +22,7 @@ from ...terms import Array
 from ..convexity import equilibrated, estimated, factor, root_of
 from ..kernel.arithmetic import EPS, LEAST, RANGE, RefusedError, need, upwards
 from ..kernel.balance import Answers, Balanced, Combination, Witness, balanced
-from ..kernel.joint import Joint
+from ..kernel.joint import Dropped, Joint
 from ..kernel.system import Prices, System
 from .arcs import Arcs, Forest, forest
 from .slack import Slack
@@ -92,22 +92,26 @@ class Plan:
 
 class JointPlan:
     """What takes up imbalances where all variables do together, by least squares; of those components whose equations
-    they tie down."""
+    they tie down, but for equations that are ``dropped``."""
 
-    def __init__(self, system: System, weight: Array) -> None:
+    def __init__(self, system: System, weight: Array, dropped: Dropped | None = None) -> None:
+        self.system, self.dropped, self._kept = system, dropped, np.ones(system.shape[0], dtype=bool)
+        if dropped is not None:
+            weight = np.where(dropped.moves.diagonal() == 0.0, 0.0, weight)
+            self._kept[list(dropped.combinations)] = False
         root, none = np.sqrt(weight), np.zeros(system.form.n_components, dtype=bool)
         B = sp.csr_array(system.kind.rows(np.arange(system.size)))
-        B.data *= np.repeat(root, np.diff(B.indptr))
+        B.data *= np.repeat(root, np.diff(B.indptr)) * self._kept[B.indices]
         try:
-            self._tie_down(system, B, root, none)
+            self._tie_down(B, root, none)
         except RefusedError:
             lost = _untied(system, B)
             if not 0 < lost.sum() < len(lost):
                 raise
-            self._tie_down(system, B, root, lost)
+            self._tie_down(B, root, lost)
 
-    def _tie_down(self, system: System, B: sp.csr_array, root: Array, lost: Array) -> None:
-        self._B = B.copy()
+    def _tie_down(self, B: sp.csr_array, root: Array, lost: Array) -> None:
+        system, self._B = self.system, B.copy()
         self._B.data[lost[system.component[B.indices]]] = 0.0
         found = equilibrated(_squared(self._B))
         if found is None:
@@ -117,15 +121,16 @@ class JointPlan:
         G = root_of(S - mu * sp.eye_array(len(scale))) if mu > 0.0 else None
         if G is None:
             raise RefusedError(UNTIED)
-        self.joint = heavy(_products(G.T.tocsr()), lambda: Joint(system, root, scale, G, mu, lost))
+        self.joint = heavy(_products(G.T.tocsr()), lambda: Joint(system, root, scale, G, mu, lost, self.dropped))
 
     def moved(self, left: Array) -> Array:
         """What takes up an imbalance."""
         scale = self.joint.scale
-        return self.joint.root * (self._B @ (scale * self._solve(scale * left)))
+        own = self.joint.root * (self._B @ (scale * self._solve(scale * left * self._kept)))
+        return own if self.dropped is None else self.dropped.moves @ own
 
     def sizes(self, left: Array) -> Array:
-        return left
+        return left * self._kept
 
     def spread(self, z: Array) -> Array:
         """How far an imbalance of that size moves."""
