@@ -11,10 +11,11 @@ from scipy.linalg import null_space
 
 import graphreg as gr
 from graphreg.certificate.kernel.arithmetic import EPS, RANGE, Pair, RefusedError
-from graphreg.certificate.kernel.joint import Joint, far_from_square
+from graphreg.certificate.kernel.joint import Dropped, Joint, far_from_square
 from graphreg.certificate.kernel.system import System
 from graphreg.certificate.proposing.plan import JointPlan
 from graphreg.certificate.proposing.slack import determined
+from graphreg.certificate.proposing.ties import dropped, tied, ties_of
 
 
 def joint(system, root, scale=None, mu=None, G=None):
@@ -381,3 +382,115 @@ def test_second_differences_over_many_nodes_some_of_them_alone_are_certified(pen
     loss = gr.QuantileLoss(gr.NodeData.from_arrays(rng.normal(size=(7000, 1)), rng.normal(size=7000), where), tau=0.3)
     rows = gr.w.across(gr.Graph.of(graph, edge_weight="weight"), 2)
     assert gr.Problem(loss + 0.1 * penalty()(rows)).solve(gr.InteriorPoint(), gap=1e-6).status == "certified"
+
+
+def with_ties(seed):
+    """Rows that act on every coordinate alike beside samples whose columns depend on one another: the system, what is
+    dropped, and flows as ties want them."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 6))
+    X = rng.integers(-3, 4, (3 * n, 2)).astype(float)
+    X = np.column_stack([X, X @ [1.0, -2.0]])
+    loss = gr.SquaredLoss(gr.NodeData.from_arrays(X, rng.normal(size=3 * n), np.repeat(np.arange(n), 3)))
+    K = sp.csr_array(rng.standard_normal((n - 1, n)))
+    form = gr.Problem(loss + gr.L1()(K @ gr.w.at([*range(n)]))).form
+    system, ties = System(form), ties_of(form)
+    assert len(ties) == 1
+    v = tied(system, rng.standard_normal(system.size), ties, free=False)
+    return rng, system, dropped(system, ties), v
+
+
+def exactly_balanced(system, of, root, v):
+    """The point that weights and what moves with them lead to, in rationals."""
+    B, M = matrix(system), [numbers(row) for row in of.moves.toarray()]
+    kept = [i for i in range(len(B)) if i not in of.combinations]
+    r, x = numbers(root), numbers(v)
+    H = [[sum(a * b * t * t for a, b, t in zip(B[i], B[j], r, strict=True)) for j in kept] for i in kept]
+    left = times(B, x)
+    y = solved(H, [-left[i] for i in kept])
+    own = [t * t * sum(B[i][k] * z for i, z in zip(kept, y, strict=True)) for k, t in enumerate(r)]
+    moved = times(M, own)
+    return moved, times(B, [a + b for a, b in zip(x, moved, strict=True)])
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_equations_that_follow_from_others_hold_at_the_point_that_is_proved(plain):
+    for seed in range(12):
+        rng, system, of, v = with_ties(seed)
+        weight = 10.0 ** rng.uniform(-1, 1, system.size)
+        plan = JointPlan(system, weight, of)
+        box = plan.joint.balanced(system, v, 0.0 * v, plain)
+        assert not box.lost.any()
+        moved, left = exactly_balanced(system, of, plan.joint.root, v)
+        assert not any(left)
+        assert all(abs(m) <= number(s) for m, s in zip(moved, box.spread, strict=True))
+
+
+def test_equations_that_do_not_follow_lose_their_component():
+    """Where flows are not as ties want them, and where a combination is another one."""
+    _, system, of, v = with_ties(0)
+    plan = JointPlan(system, np.ones(system.size), of)
+    u = v.copy()
+    u[system.flows[0].columns.start] += 2.0**-30
+    with pytest.raises(RefusedError, match="not balanced"):
+        plan.joint.balanced(system, u, 0.0 * v)
+    i, y = next(iter(of.combinations.items()))
+    for wrong in ({k: x + (k == i) for k, x in y.items()}, {i: 0}, {**y, i: 0}, {}, {**y, system.shape[0]: 1}):
+        found = JointPlan(system, np.ones(system.size), Dropped({**of.combinations, i: wrong}, of.moves))
+        with pytest.raises(RefusedError, match="not balanced"):
+            found.joint.balanced(system, v, 0.0 * v)
+
+
+def test_what_moves_with_others_leads_none_and_has_no_say_of_its_own():
+    _, system, of, _ = with_ties(0)
+    led = np.flatnonzero(of.moves.diagonal() == 0.0)[0]
+    plan = JointPlan(system, np.ones(system.size), of)
+    joint, G = plan.joint, sp.csr_array(np.eye(system.shape[0]))
+
+    def refused(moves, why, root=joint.root, combinations=of.combinations):
+        with pytest.raises(RefusedError, match=why):
+            Joint(system, root, joint.scale, G, 0.1, None, Dropped(combinations, sp.csr_array(moves)))
+
+    moves, leader = of.moves.tolil(), int(of.moves[[led]].indices[0])
+    twice = moves.copy()
+    twice[leader, leader] = 2.0
+    refused(twice, "moves by itself")
+    both = moves.copy()
+    both[leader, (leader + 1) % system.size] = 1.0
+    refused(both, "moves by itself")
+    chain = moves.copy()
+    chain[led, led] = 0.0
+    other = np.flatnonzero(of.moves.diagonal() == 0.0)[1]
+    chain[other, led] = 1.0
+    refused(chain, "leads some")
+    root = joint.root.copy()
+    root[led] = 1.0
+    refused(moves, "leads some", root)
+    refused(moves, "is kept", combinations=dict(list(of.combinations.items())[1:]))
+    refused(moves, "is none", combinations={**of.combinations, -1: {}})
+    refused(moves[:-1], "another shape")
+
+
+def test_scales_belong_to_their_equations_whatever_the_order_of_entries():
+    """Of classes the entries of a row are not sorted, and were multiplied by the scales of one another."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)) * [1.0, 300.0], rng.integers(0, 3, 40)
+    system = System(gr.Problem(gr.MultinomialLoss(gr.NodeData.from_arrays(X, y, [0] * 40))).form)
+    assert not system.kind.rows(np.arange(system.size)).has_sorted_indices
+    kept = np.arange(system.shape[0]) % 3 < 2  # classes add up to 0
+    last = np.flatnonzero(~kept).tolist()
+    of = Dropped({i: {i: 1, i - 1: 1, i - 2: 1} for i in last}, sp.eye_array(system.size, format="csr"))
+    joint = JointPlan(system, np.ones(system.size), of).joint
+    some = np.flatnonzero(kept).tolist()
+    rows = [[hessian(system, np.ones(system.size))[i][j] for j in some] for i in some]
+    assert definite(rows, joint.scale[kept], joint.least)
+
+
+@pytest.mark.parametrize("n", [40, 160])
+def test_classes_with_second_differences_are_certified(n):
+    """Prices of classes add up to 0, and so must flows. A relative gap of 0.76 was the best."""
+    rng, graph = np.random.default_rng(0), nx.gnm_random_graph(n, 2 * n, seed=1)
+    where = rng.choice(rng.permutation(n)[: n - n // 6], 15 * n)
+    data = gr.NodeData.from_arrays(rng.normal(size=(15 * n, 2)), rng.integers(0, 3, 15 * n), where)
+    problem = gr.Problem(gr.MultinomialLoss(data) + 0.2 * gr.L2()(gr.w.across(graph, 2)))
+    assert problem.solve(gr.InteriorPoint(), gap=1e-6).status == "certified"

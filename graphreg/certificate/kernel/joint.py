@@ -94,9 +94,7 @@ class Joint:
         led[row[own]] = False
         need((M.data[own] == 1.0).all() and led[row[~own]].all(), "what moves by itself moves with others")
         need(not led[M.indices].any() and not self.root[led].any(), "what moves with others leads some")
-        need(
-            not self.kept[A[np.flatnonzero(led)].indices].any(), "what moves with others is in an equation that is kept"
-        )
+        need(not self.kept[A[np.flatnonzero(led)].indices].any(), "what moves with others is in what is kept")
 
     def spread(self, left: Array) -> Array:
         """How far an exactly balanced point is at most, where |Bv| <= left (N,)."""
