@@ -191,11 +191,11 @@ class Enclosure:
             t = SHRUNK + times * needed * MORE
             if t > MOST:
                 return
+            low, as_it_is = np.zeros(len(v)), plain or self.ties  # corrections of what is tied would have more digits
             for u in self._as_ties_want((1.0 - t) * v, plan):
-                low = np.zeros(len(v))
-                as_it_is = plain or self.ties  # sums of what is corrected would have more digits
-                box = plan.box(system, u, low, z, plain) if as_it_is else self._balanced(plan, u, low)
-                yield lower_bound(system, box, plain), box
+                with suppress(RefusedError):
+                    box = plan.box(system, u, low, z, plain) if as_it_is else self._balanced(plan, u, low)
+                    yield lower_bound(system, box, plain), box
 
     def _as_ties_want(self, v: Array, plan: Plan | JointPlan) -> list[Array]:
         if not self.ties or isinstance(plan, Plan):
