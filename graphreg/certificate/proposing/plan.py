@@ -100,6 +100,7 @@ class JointPlan:
             weight = np.where(dropped.moves.diagonal() == 0.0, 0.0, weight)
             self._kept[list(dropped.combinations)] = False
         root, none = np.sqrt(weight), np.zeros(system.form.n_components, dtype=bool)
+        root[root < 1.0 / RANGE] = 0.0
         B = sp.csr_array(system.kind.rows(np.arange(system.size)))
         B.data *= np.repeat(root, np.diff(B.indptr)) * self._kept[B.indices]
         try:
@@ -148,15 +149,16 @@ def _squared(B: sp.csr_array) -> sp.csc_array:
 
 
 def _untied(system: System, B: sp.csr_array) -> Array:
-    """The components of whose equations some depend on the others, by the pivots of their squares."""
+    """The components of whose equations some depend on the others: there the inverse of their squares is large."""
     H = _squared(B)
     q = H.diagonal() ** -0.5
     try:
         lu = factor(sp.diags_array(q) @ H @ sp.diags_array(q) + SHIFT * sp.eye_array(len(q)))
     except RuntimeError as error:
         raise RefusedError(UNTIED) from error
+    x = lu.solve(np.random.default_rng(0).standard_normal(len(q)))
     lost = np.zeros(system.form.n_components, dtype=bool)
-    lost[system.component[np.argsort(lu.perm_c)[lu.U.diagonal() < DEPENDENT]]] = True
+    lost[system.component[~(np.abs(x) < 1.0 / DEPENDENT)]] = True
     return lost
 
 
