@@ -449,12 +449,18 @@ def test_what_moves_with_others_leads_none_and_has_no_say_of_its_own():
 
     def refused(moves, why, root=joint.root, combinations=of.combinations):
         with pytest.raises(RefusedError, match=why):
-            Joint(system, root, joint.scale, G, 0.1, None, Dropped(combinations, sp.csr_array(moves)))
+            Joint(system, root, joint.scale, G, 0.1, Dropped(combinations, sp.csr_array(moves)))
 
     moves, leader = of.moves.tolil(), int(of.moves[[led]].indices[0])
     twice = moves.copy()
     twice[leader, leader] = 2.0
     refused(twice, "moves by itself")
+    entries = of.moves.tocoo()
+    again = np.append(np.arange(entries.nnz), np.flatnonzero(entries.row == leader)[:1])
+    doubled = (entries.data[again], (entries.row[again], entries.col[again]))
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(entries.row[again], minlength=system.size))])
+    order = np.argsort(entries.row[again], kind="stable")
+    refused(sp.csr_array((doubled[0][order], doubled[1][1][order], indptr), shape=moves.shape), "moves by itself")
     both = moves.copy()
     both[leader, (leader + 1) % system.size] = 1.0
     refused(both, "moves by itself")

@@ -39,15 +39,20 @@ def far_from_square(A: Any, G: Any) -> float:
 
 @dataclass(frozen=True)
 class Dropped:
-    """What says of each dropped equation from which combination of equations it follows, and M (V, V)."""
+    """What says of each dropped equation from which combination of equations it follows, and M (V, V); and the
+    components that are ``lost``."""
 
     combinations: Mapping[int, Combination]
-    moves: sp.csr_array
+    moves: sp.csr_array | None = None
+    lost: Array | None = None
+
+
+NOTHING = Dropped({})
 
 
 class Joint:
     """What may move: ``root`` (V,), and a proof by G (N, any) that its weights span all equations, of which ``scale``
-    (N,) is the diagonal of S; but for those that are ``dropped``, and those of components that are ``lost``."""
+    (N,) is the diagonal of S; but for those that are ``dropped``."""
 
     def __init__(
         self,
@@ -56,21 +61,20 @@ class Joint:
         scale: Array,
         G: sp.csr_array,
         mu: float,
-        lost: Array | None = None,
-        dropped: Dropped | None = None,
+        dropped: Dropped = NOTHING,
     ) -> None:
         N, V = system.shape
         need(root.shape == (V,) and scale.shape == (N,) and G.format == "csr" and G.shape[0] == N, "another shape")  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
         need(mu > 0.0 and (root >= 0.0).all(), "a weight is out of range")
         need(all(in_range(x) for x in (root, scale, np.array([mu]))), "a weight is out of range")
         self.root, self.scale, self.least, self.kind = root, scale, 0.5 * mu, system.kind
+        lost = dropped.lost
         self.lost = np.zeros(system.form.n_components, dtype=bool) if lost is None else lost
         need(self.lost.shape == (system.form.n_components,) and self.lost.dtype == bool, "another shape")
         A, self.kept = system.kind.rows(np.arange(V)), np.ones(N, dtype=bool)
         A.sum_duplicates()  # as abs() does, which sorts the entries of each row
         self.dropped = dropped
-        if dropped is not None:
-            self._drop(dropped, A)
+        self._drop(dropped, A)
         moves = np.repeat(root > 0.0, np.diff(A.indptr))
         self.empty = (np.bincount(A.indices, moves, N) == 0) & self.kept  # no variable of them may move
         apart = ~self.kept | self.lost[system.component]
@@ -84,13 +88,16 @@ class Joint:
 
     def _drop(self, dropped: Dropped, A: sp.csr_array) -> None:
         """Which equations are kept; and that what moves with others stands in none of them, and leads nothing."""
-        N, M = len(self.kept), dropped.moves
+        N, V = len(self.kept), len(self.root)
         at = np.fromiter(dropped.combinations, dtype=int, count=len(dropped.combinations))
         need(((at >= 0) & (at < N)).all(), "an equation is dropped that is none")
         self.kept[at] = False
-        need(M.format == "csr" and M.shape == (len(self.root),) * 2 and in_range(M.data), "another shape")  # pyright: ignore[reportUnnecessaryComparison]  (scipy has no types)
-        row = np.repeat(np.arange(len(self.root)), np.diff(M.indptr))
-        own, led = row == M.indices, np.ones(len(self.root), dtype=bool)
+        M = self.moves = sp.eye_array(V, format="csr") if dropped.moves is None else dropped.moves
+        need(M.format == "csr" and M.shape == (V, V) and in_range(M.data), "another shape")  # pyright: ignore[reportUnnecessaryComparison]  (scipy has no types)
+        need(((M.indices >= 0) & (M.indices < V)).all(), "an entry of M is nowhere")
+        M.sum_duplicates()
+        row = np.repeat(np.arange(V), np.diff(M.indptr))
+        own, led = row == M.indices, np.ones(V, dtype=bool)
         led[row[own]] = False
         need((M.data[own] == 1.0).all() and led[row[~own]].all(), "what moves by itself moves with others")
         need(not led[M.indices].any() and not self.root[led].any(), "what moves with others leads some")
@@ -101,9 +108,9 @@ class Joint:
         with np.errstate(over="ignore"):
             square = (((left * self.scale) ** 2).sum() + DUST * left.any()) / self.least
         own = self.root * (np.sqrt(square) * MORE)
-        if self.dropped is None:
+        if not self.dropped.combinations:
             return own
-        return upwards(abs(self.dropped.moves) @ own, int(np.diff(self.dropped.moves.indptr).max(initial=0)) + 2)
+        return upwards(abs(self.moves) @ own, int(np.diff(self.moves.indptr).max(initial=0)) + 2)
 
     def balanced(self, system: System, high: Array, low: Array, plain: bool = False) -> Balanced:
         """The box around ``high + low`` that this proves; where ``plain``, rounding is paid for and low parts are 0."""
@@ -111,9 +118,8 @@ class Joint:
         need(below(high) and below(low) and not (plain and low.any()), "prices or flows are too large")
         left, lost = system.residual(high, low, plain).size().ravel(), self.lost.copy()
         open_ = self.empty & ~(left == 0.0)
-        if self.dropped is not None:
-            of, M, point = self.dropped.combinations, self.dropped.moves, (high, low)
-            open_[[i for i, y in of.items() if not follows(system, i, y, self.kept, point, M)]] = True
+        of, point = self.dropped.combinations, (high, low)
+        open_[[i for i, y in of.items() if not follows(system, i, y, self.kept, point, self.moves)]] = True
         lost[system.component[open_]] = True
         spread = self.spread(np.where(lost[system.component] | ~self.kept, 0.0, left))
         need(below(spread) and not lost.all(), "prices and flows are not balanced")

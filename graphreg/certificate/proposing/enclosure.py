@@ -22,7 +22,7 @@ from ...form import DualPoint, Form
 from ...terms import Array
 from ..kernel.arithmetic import EPS, MORE, Pair, RefusedError, two_sum
 from ..kernel.balance import Balanced
-from ..kernel.joint import Dropped
+from ..kernel.joint import NOTHING, Dropped
 from ..kernel.squares import Curvature, absorbed
 from ..kernel.system import Summand, System
 from ..kernel.value import Enclosed, LowerBound, lower_bound
@@ -274,9 +274,9 @@ class Enclosure:
         return ties_of(self.form) if self.like is None else self.like.ties
 
     @cached_property
-    def dropped(self) -> Dropped | None:
+    def dropped(self) -> Dropped:
         """The equations that follow from others by these."""
-        return dropped(self.system, self.ties) if self.ties else None
+        return dropped(self.system, self.ties) if self.ties else NOTHING
 
     @cached_property
     def determined(self) -> Array:

@@ -8,7 +8,7 @@ vanish with the others, and a combination says so. Nothing here is trusted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -22,7 +22,7 @@ from ...terms import Array
 from ..convexity import equilibrated, estimated, factor, root_of
 from ..kernel.arithmetic import EPS, LEAST, RANGE, RefusedError, need, upwards
 from ..kernel.balance import Answers, Balanced, Combination, Witness, balanced
-from ..kernel.joint import Dropped, Joint
+from ..kernel.joint import NOTHING, Dropped, Joint
 from ..kernel.system import Prices, System
 from .arcs import Arcs, Forest, forest
 from .slack import Slack
@@ -94,9 +94,9 @@ class JointPlan:
     """What takes up imbalances where all variables do together, by least squares; of those components whose equations
     they tie down, but for equations that are ``dropped``."""
 
-    def __init__(self, system: System, weight: Array, dropped: Dropped | None = None) -> None:
+    def __init__(self, system: System, weight: Array, dropped: Dropped = NOTHING) -> None:
         self.system, self.dropped, self._kept = system, dropped, np.ones(system.shape[0], dtype=bool)
-        if dropped is not None:
+        if dropped.moves is not None:
             weight = np.where(dropped.moves.diagonal() == 0.0, 0.0, weight)
             self._kept[list(dropped.combinations)] = False
         root, none = np.sqrt(weight), np.zeros(system.form.n_components, dtype=bool)
@@ -122,13 +122,14 @@ class JointPlan:
         G = root_of(S - mu * sp.eye_array(len(scale))) if mu > 0.0 else None
         if G is None:
             raise RefusedError(UNTIED)
-        self.joint = heavy(_products(G.T.tocsr()), lambda: Joint(system, root, scale, G, mu, lost, self.dropped))
+        self.dropped = replace(self.dropped, lost=lost)
+        self.joint = heavy(_products(G.T.tocsr()), lambda: Joint(system, root, scale, G, mu, self.dropped))
 
     def moved(self, left: Array) -> Array:
         """What takes up an imbalance."""
         scale = self.joint.scale
         own = self.joint.root * (self._B @ (scale * self._solve(scale * left * self._kept)))
-        return own if self.dropped is None else self.dropped.moves @ own
+        return own if self.dropped.moves is None else self.dropped.moves @ own
 
     def sizes(self, left: Array) -> Array:
         return left * self._kept
