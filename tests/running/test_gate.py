@@ -222,11 +222,11 @@ def test_whatever_solves_keeps_to_the_memory_that_is_allowed(what, call):
 
 
 def test_methods_that_are_compared_and_folds_in_processes_have_as_much_memory(monkeypatch):
-    def elsewhere(task, folds, todo, _how, tick):
+    def elsewhere(task, folds, todo, tick, jobs):
         for number in todo:  # in a process of its own nothing is known but the task
             yield number, contextvars.Context().run(task.run, folds[number], tick)
 
-    monkeypatch.setattr("graphreg.tuning.cross_validation._runs", elsewhere)
+    monkeypatch.setattr("graphreg.tuning.cross_validation.fold_runs", elsewhere)
     compared = gr.compare(problem(), [gr.PrimalDual(), gr.Exact()], memory=5e4, progress=False)
     assert compared.table()["status"].tolist() == ["certified", "failed"]
     found = gr.cross_validate(problem(), [0.1], folds=2, method=gr.Exact(), memory=5e4, refit=False)

@@ -92,7 +92,7 @@ class Joint:
         at = np.fromiter(dropped.combinations, dtype=int, count=len(dropped.combinations))
         need(((at >= 0) & (at < N)).all(), "an equation is dropped that is none")
         self.kept[at] = False
-        M = self.moves = sp.eye_array(V, format="csr") if dropped.moves is None else dropped.moves
+        M = self.moves = sp.csr_array(sp.eye_array(V)) if dropped.moves is None else dropped.moves
         need(M.format == "csr" and M.shape == (V, V) and in_range(M.data), "another shape")  # pyright: ignore[reportUnnecessaryComparison]  (scipy has no types)
         need(((M.indices >= 0) & (M.indices < V)).all(), "an entry of M is nowhere")
         M.sum_duplicates()
