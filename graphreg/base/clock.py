@@ -24,7 +24,8 @@ T = TypeVar("T")
 
 STEPS = 100  # within which Python raises what another thread has asked it to raise
 BEAT = 1.0  # seconds after which a bar is shown anew
-LAST = 0.25  # seconds for the last word on what is there when the time is up, or Ctrl-C is pressed
+LAST = 0.2  # seconds for the last word on what is there when the time is up, or Ctrl-C is pressed
+SECOND = 0.1  # seconds for one more after that
 
 _deadline: contextvars.ContextVar[float] = contextvars.ContextVar("deadline", default=math.inf)
 _uncounted = [0.0]  # seconds of this process
@@ -44,16 +45,20 @@ def within(seconds: float | None) -> Generator[None]:
 @contextmanager
 def afresh(seconds: float | None = LAST) -> Generator[None]:
     """A context with so many seconds from now (None: without end), whatever was used up: for the last word on what is
-    there."""
-    with setting(_deadline, _from_now(seconds)), alarm():
+    there. Compiled work that was broken off, and is still at it, takes its share of them."""
+    busy = sum(thread.is_alive() for thread in stopped)
+    with setting(_deadline, _from_now(None if seconds is None else seconds / (1 + busy))), alarm():
         yield
+
+
+stopped: list[threading.Thread] = []  # whose results nobody waits for
 
 
 @contextmanager
 def at_least(seconds: float = LAST) -> Generator[None]:
     """A context with what time is left, and so many seconds at least."""
     rest = left()
-    with afresh(None if rest is None else max(rest, seconds)):
+    with alarm() if rest is None or rest >= seconds else afresh(seconds):
         yield
 
 
