@@ -28,6 +28,7 @@ LAST = 0.2  # seconds for the last word on what is there when the time is up, or
 SECOND = 0.1  # seconds for one more after that
 
 _deadline: contextvars.ContextVar[float] = contextvars.ContextVar("deadline", default=math.inf)
+_ending: contextvars.ContextVar[bool] = contextvars.ContextVar("ending", default=False)  # within the last word
 _uncounted = [0.0]  # seconds of this process
 
 
@@ -47,7 +48,8 @@ def afresh(seconds: float | None = LAST) -> Generator[None]:
     """A context with so many seconds from now (None: without end), whatever was used up: for the last word on what is
     there. Compiled work that was broken off, and is still at it, takes its share of them."""
     busy = sum(thread.is_alive() for thread in stopped)
-    with setting(_deadline, _from_now(None if seconds is None else seconds / (1 + busy))), alarm():
+    until = _from_now(None if seconds is None else seconds / (1 + busy))
+    with setting(_deadline, until), setting(_ending, True), alarm():
         yield
 
 
@@ -56,9 +58,9 @@ stopped: list[threading.Thread] = []  # whose results nobody waits for
 
 @contextmanager
 def at_least(seconds: float = LAST) -> Generator[None]:
-    """A context with what time is left, and so many seconds at least."""
+    """A context with what time is left, and so many seconds at least; a last word gets no more than it has."""
     rest = left()
-    with alarm() if rest is None or rest >= seconds else afresh(seconds):
+    with alarm() if rest is None or rest >= seconds or _ending.get() else afresh(seconds):
         yield
 
 

@@ -64,8 +64,10 @@ class CoordinateGroup:
     @cached_property
     def inner(self) -> Array:
         """All nodes but the first of each component: their rows of K'u = -r imply the others."""
-        first = np.unique(self.component, return_index=True)[1]
-        return np.setdiff1d(np.arange(len(self.component)), first)
+        node = np.arange(len(self.component))
+        first = np.zeros_like(node)
+        first[self.component[::-1]] = node[::-1]
+        return np.flatnonzero(first[self.component] != node)
 
     @cached_property
     def forest(self) -> Array:
