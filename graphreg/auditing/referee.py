@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..base.clock import SECOND, OutOfTimeError, afresh, alarm, at_least, check_deadline, stages, within
+from ..base.clock import OutOfTimeError, afresh, alarm, at_least, check_deadline, stages, within
 from ..base.escaping import visible
 from ..errors import GraphregError
 from ..problem import Problem, problem_of
@@ -286,7 +286,7 @@ class _Referee:
         grid = np.unique(np.geomspace(1, max(len(course.points), 1), GRID).astype(int) - 1)[: len(course.points)]
         known = optimum is not None and len(course.points) > 0
         distances, certificate = list[tuple[int, float]](), None
-        with suppress(OutOfTimeError), at_least(SECOND):
+        with suppress(OutOfTimeError), at_least():
             if known and optimum and not self.broken_off:
                 certificate = optimum.judged(course.last)
             for k in grid if known else ():

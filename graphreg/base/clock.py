@@ -25,10 +25,10 @@ T = TypeVar("T")
 STEPS = 100  # within which Python raises what another thread has asked it to raise
 BEAT = 1.0  # seconds after which a bar is shown anew
 LAST = 0.2  # seconds for the last word on what is there when the time is up, or Ctrl-C is pressed
-SECOND = 0.1  # seconds for one more after that
 
 _deadline: contextvars.ContextVar[float] = contextvars.ContextVar("deadline", default=math.inf)
 _ending: contextvars.ContextVar[bool] = contextvars.ContextVar("ending", default=False)  # within the last word
+_words: contextvars.ContextVar[list[float] | None] = contextvars.ContextVar("words", default=None)  # their seconds
 _uncounted = [0.0]  # seconds of this process
 
 
@@ -39,17 +39,22 @@ class OutOfTimeError(Exception):
 @contextmanager
 def within(seconds: float | None) -> Generator[None]:
     """A context in which `left` counts down from so many seconds; None leaves what holds already, and less wins."""
-    with setting(_deadline, min(_deadline.get(), _from_now(seconds))):
+    until, before = _from_now(seconds), _deadline.get()
+    words = [] if until < before or _words.get() is None else _words.get()
+    with setting(_deadline, min(before, until)), setting(_words, words):
         yield
 
 
 @contextmanager
 def afresh(seconds: float | None = LAST) -> Generator[None]:
     """A context with so many seconds from now (None: without end), whatever was used up: for the last word on what is
-    there. Compiled work that was broken off, and is still at it, takes its share of them."""
-    busy = sum(thread.is_alive() for thread in stopped)
-    until = _from_now(None if seconds is None else seconds / (1 + busy))
-    with setting(_deadline, until), setting(_ending, True), alarm():
+    there. If it is not the first since the deadline was set, it gets half of what the one before it got; and compiled
+    work that was broken off, and is still at it, takes its share."""
+    words = _words.get()
+    if seconds is not None and words is not None:
+        seconds *= 0.5 ** len(words) / (1 + sum(thread.is_alive() for thread in stopped))
+        words.append(seconds)
+    with setting(_deadline, _from_now(seconds)), setting(_ending, True), alarm():
         yield
 
 

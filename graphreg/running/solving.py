@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..base.breakdown import Watched, broken, cause
-from ..base.clock import SECOND, OutOfTimeError, afresh, alarm, at_least, check_deadline
+from ..base.clock import OutOfTimeError, afresh, alarm, at_least, check_deadline
 from ..base.gate import allowing, refuse, threads
 from ..base.shortcuts import shortcut
 from ..certificate import (
@@ -175,7 +175,7 @@ class Task:
         w = np.where(form.free[:, None], 0.0, outcome.certificate.w + v)
         point, ended = outcome.certificate.dual_point, outcome.ended
         try:
-            with at_least(SECOND):
+            with at_least():
                 w = feasible(form, w)
                 certifier.propose_primal(w, gap)
                 certifier.propose_from(judge, v, gap)

@@ -195,7 +195,8 @@ def batches(node: Array, X: Array, lanes: tuple[int, ...] | None = None) -> tupl
 ALIKE = 1e6  # diagonals of coordinates that differ by less are in the same units
 CELLS = 1 << 15  # numbers of dense matrices, or of designs, at a time
 PRODUCTS = 1 << 20  # numbers of a stack from which on products with it are made in parts
-AT_ONCE, CALL = 1e8, 1e4  # multiplications of LAPACK between two looks at the clock, and what each call takes as long as
+AT_ONCE = 1e8  # multiplications of LAPACK between two looks at the clock
+CALL = 1e4  # multiplications that take as long as a call of it
 
 
 @dataclass(frozen=True, eq=False)

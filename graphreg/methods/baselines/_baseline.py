@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from ...base.clock import SECOND, OutOfTimeError, afresh, at_least
+from ...base.clock import OutOfTimeError, afresh, at_least
 from ...certificate import Certificate, Certifier, violated
 from ...form import Form, with_latent_means
 from ...running import AbstractIteration, AbstractMethod, Outcome, Start, Task
@@ -27,7 +27,7 @@ class AbstractBaseline(AbstractMethod):
         target = self.target(task.form)
         own = task.instead(target, self.iteration, start_of(target, task.budget.start))
         cut_short = own.ended in ("interrupted", "budget")  # then for the last word alone
-        with afresh(SECOND) if cut_short else at_least():
+        with afresh() if cut_short else at_least():
             certificate = in_problem(task.form, own.certificate, task.budget.gap)
         return replace(own, certificate=certificate, by=self.name, own=own, aim=self.aim, bias=self.bias)
 
