@@ -27,8 +27,8 @@ BEAT = 1.0  # seconds after which a bar is shown anew
 LAST = 0.2  # seconds for the last word on what is there when the time is up, or Ctrl-C is pressed
 
 _deadline: contextvars.ContextVar[float] = contextvars.ContextVar("deadline", default=math.inf)
-_ending: contextvars.ContextVar[bool] = contextvars.ContextVar("ending", default=False)  # within the last word
-_words: contextvars.ContextVar[list[float] | None] = contextvars.ContextVar("words", default=None)  # their seconds
+# The ends of the last words that were said since this deadline was set.
+_words: contextvars.ContextVar[list[float] | None] = contextvars.ContextVar("words", default=None)
 _uncounted = [0.0]  # seconds of this process
 
 
@@ -48,13 +48,13 @@ def within(seconds: float | None) -> Generator[None]:
 @contextmanager
 def afresh(seconds: float | None = LAST) -> Generator[None]:
     """A context with so many seconds from now (None: without end), whatever was used up: for the last word on what is
-    there. If it is not the first since the deadline was set, it gets half of what the one before it got; and compiled
-    work that was broken off, and is still at it, takes its share."""
+    there. Each gets half of what the one before it got since the deadline was set, and shares it with compiled work
+    that was broken off and is still at it."""
     words = _words.get()
-    if seconds is not None and words is not None:
-        seconds *= 0.5 ** len(words) / (1 + sum(thread.is_alive() for thread in stopped))
-        words.append(seconds)
-    with setting(_deadline, _from_now(seconds)), setting(_ending, True), alarm():
+    words = [] if seconds is None or words is None else words
+    shares = 2 ** len(words) * (1 + sum(thread.is_alive() for thread in stopped))
+    words.append(_from_now(None if seconds is None else seconds / shares))
+    with setting(_deadline, words[-1]), alarm():
         yield
 
 
@@ -64,8 +64,9 @@ stopped: list[threading.Thread] = []  # whose results nobody waits for
 @contextmanager
 def at_least(seconds: float = LAST) -> Generator[None]:
     """A context with what time is left, and so many seconds at least; a last word gets no more than it has."""
-    rest = left()
-    with alarm() if rest is None or rest >= seconds or _ending.get() else afresh(seconds):
+    rest, words = left(), _words.get()
+    said = words and words[-1] == _deadline.get()
+    with alarm() if said or rest is None or rest >= seconds else afresh(seconds):
         yield
 
 

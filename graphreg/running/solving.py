@@ -181,7 +181,7 @@ class Task:
                 certifier.propose_from(judge, v, gap)
                 if ended == "gap" and not certifier.best().holds(gap):  # there it does, here rounding is another
                     certifier.certify(w, point.flows, point.prices, gap)
-        except OutOfTimeError:
+        except OutOfTimeError:  # nor is it known here whether the gap is met
             ended = "budget" if ended == "gap" else ended
         return replace(outcome, certifier=certifier, certificate=certifier.best(), ended=ended)
 

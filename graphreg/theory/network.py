@@ -64,10 +64,7 @@ class CoordinateGroup:
     @cached_property
     def inner(self) -> Array:
         """All nodes but the first of each component: their rows of K'u = -r imply the others."""
-        node = np.arange(len(self.component))
-        first = np.zeros_like(node)
-        first[self.component[::-1]] = node[::-1]
-        return np.flatnonzero(first[self.component] != node)
+        return np.delete(np.arange(len(self.component)), np.unique(self.component, return_index=True)[1])
 
     @cached_property
     def forest(self) -> Array:
