@@ -142,8 +142,6 @@ def of_stack(work: Callable[[Array], Any], H: Array, times: float) -> Any:
         return heavy(per * (some.stop - some.start), work, H[some])
 
     found = dealt(part, at_a_time(int(AT_ONCE / (per + CALL)), len(H))) or [work(H)]
-    if len(found) == 1:
-        return found[0]
     alone = isinstance(found[0], np.ndarray)
     return np.concatenate(found) if alone else tuple(map(np.concatenate, zip(*found, strict=True)))
 

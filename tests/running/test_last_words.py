@@ -11,6 +11,7 @@ import scipy.sparse as sp
 import graphreg as gr
 from graphreg.base import clock
 from graphreg.base.declaring import declared, needs_no_options
+from graphreg.certificate import Certifier
 from graphreg.certificate.kernel.system import ROWS, WIDE, Prices
 from graphreg.certificate.repairing.linear import factor_of
 from graphreg.compiling import conic
@@ -119,6 +120,36 @@ def test_work_that_was_broken_off_and_goes_on_takes_its_share(monkeypatch):
     with clock.within(0.0), clock.afresh(100.0):
         assert clock.left() <= 50.0
     ended.set()
+
+
+def test_a_point_whose_objective_is_not_bounded_in_time_is_said_to_be_uncertified(monkeypatch):
+    def late(*_given):
+        raise clock.OutOfTimeError
+
+    given = problem()
+    w = given.solve().coef + 0.1
+    with monkeypatch.context() as patch:
+        patch.setattr(Certifier, "propose_primal", late)
+        found = given.certify(w, seconds=100.0)
+    assert not found.valid
+    assert (found.primal, found.gap) == (np.inf, np.inf)
+    assert "the time was up before the objective was bounded" in found.note
+    np.testing.assert_array_equal(found.w, w)
+    assert given.certify(w, seconds=100.0).valid
+
+
+def test_the_objective_at_a_point_is_bounded_once(monkeypatch):
+    upper, seen = Certifier._upper, []
+
+    def noted(self, w, value, plain):
+        seen.append(plain)
+        return upper(self, w, value, plain)
+
+    given = problem()
+    w = given.solve().coef + 0.1
+    monkeypatch.setattr(Certifier, "_upper", noted)
+    assert given.certify(w, gap=1.0).valid
+    assert seen == [True]
 
 
 # ---- what is long goes through the gate ------------------------------------------------------------------------------
