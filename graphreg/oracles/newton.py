@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import spilu, splu
 
 from ..base.csgraph import depth_first_order, reverse_cuthill_mckee
-from ..base.gate import QUICK, aside, carry_out, heavy, refuse, usable_memory
+from ..base.gate import aside, carry_out, heavy, refuse, usable_memory
 from ..form import Form, Held
 from ..terms import AbstractMatrix, Array, EdgeBlock, SampleBlock, product
 from ..terms.losses import AbstractSmoothLoss
@@ -33,7 +33,8 @@ from ..terms.penalties import AbstractConstraint, AbstractSmoothPenalty
 # The mean height of a column, weighted by its entries, up to which QDLDL is at least 1.5 times as fast as SuperLU,
 # which works on several columns at once: 30 times on chains, 4 at 30, 2 at 90, the same at 180, a third at 900.
 LOW = 120.0
-FOR_ENTRY = 5e3  # multiplications that QDLDL takes at most, about, for each entry of the matrix
+QUICK = 5e8  # multiplications of a factor that takes less than a second
+FOR_ENTRY = 1e3  # multiplications that QDLDL takes, about, for each entry of the matrix
 
 Solve = Callable[[Array], Array]
 
