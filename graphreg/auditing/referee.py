@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..base.clock import OutOfTimeError, afresh, at_least, check_deadline, stages, within
+from ..base.clock import OutOfTimeError, afresh, alarm, at_least, check_deadline, stages, within
 from ..base.escaping import visible
 from ..errors import GraphregError
 from ..problem import Problem, problem_of
@@ -160,11 +160,13 @@ class _Referee:
 
         count = self.algorithm.count
         follower.until(self.rounds or (ROUNDS if count is None else count + 1), half, arrived)
-        self.limit = limit_of(self.course, optimum)
+        with alarm():
+            self.limit = limit_of(self.course, optimum)
         open_yet = self.rounds is None and not self.course.ended and self.limit.kind != "right"
         if open_yet and self.course.move_since_half() > 1e-9 * optimum.size:
             follower.until(MORE, half, arrived)
-            self.limit = limit_of(self.course, optimum)
+            with alarm():
+                self.limit = limit_of(self.course, optimum)
         self._remarks(follower.changes_the_problem)
 
     def _remarks(self, changes: bool) -> None:
@@ -283,8 +285,10 @@ class _Referee:
         course, optimum = self.course, self.optimum
         grid = np.unique(np.geomspace(1, max(len(course.points), 1), GRID).astype(int) - 1)[: len(course.points)]
         known = optimum is not None and len(course.points) > 0
-        distances = list[tuple[int, float]]()
-        with suppress(OutOfTimeError), at_least(0.1):
+        distances, certificate = list[tuple[int, float]](), None
+        with suppress(OutOfTimeError), at_least():
+            if known and optimum and not self.broken_off:
+                certificate = optimum.judged(course.last)
             for k in grid if known else ():
                 check_deadline()
                 distances.append((course.rounds[k], optimum.distance(course.points[k]) if optimum else np.inf))
@@ -298,7 +302,7 @@ class _Referee:
             distances=np.array(distances).reshape(-1, 2),
             measure="broken off before the optimum was known" if optimum is None else optimum.rests_on,
             radius=np.inf if optimum is None else optimum.radius,
-            certificate=optimum.judged(course.last) if known and optimum and not self.broken_off else None,
+            certificate=certificate,
             sent=course.sent,
             seed=self.seed,
             interrupted=self.broken_off,

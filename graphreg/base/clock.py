@@ -25,9 +25,11 @@ T = TypeVar("T")
 
 STEPS = 100  # within which Python raises what another thread has asked it to raise
 BEAT = 1.0  # seconds after which a bar is shown anew
-LAST = 0.25  # seconds for the last word on what is there when the time is up, or Ctrl-C is pressed
+LAST = 0.2  # seconds for the last word on what is there when the time is up, or Ctrl-C is pressed
 
 _deadline: contextvars.ContextVar[float] = contextvars.ContextVar("deadline", default=math.inf)
+# The ends of the last words that were said since this deadline was set.
+_words: contextvars.ContextVar[list[float] | None] = contextvars.ContextVar("words", default=None)
 _uncounted = [0.0]  # seconds of this process
 _told: contextvars.ContextVar[bool] = contextvars.ContextVar("told", default=False)
 
@@ -39,23 +41,34 @@ class OutOfTimeError(Exception):
 @contextmanager
 def within(seconds: float | None) -> Generator[None]:
     """A context in which `left` counts down from so many seconds; None leaves what holds already, and less wins."""
-    with setting(_deadline, min(_deadline.get(), _from_now(seconds))):
+    until, before = _from_now(seconds), _deadline.get()
+    words = [] if until < before or _words.get() is None else _words.get()
+    with setting(_deadline, min(before, until)), setting(_words, words):
         yield
 
 
 @contextmanager
 def afresh(seconds: float | None = LAST) -> Generator[None]:
     """A context with so many seconds from now (None: without end), whatever was used up: for the last word on what is
-    there."""
-    with setting(_deadline, _from_now(seconds)), alarm():
+    there. Each gets half of what the one before it got since the deadline was set, and shares it with compiled work
+    that was broken off and is still at it."""
+    words = _words.get()
+    words = [] if seconds is None or words is None else words
+    shares = 2 ** len(words) * (1 + sum(thread.is_alive() for thread in stopped))
+    words.append(_from_now(None if seconds is None else seconds / shares))
+    with setting(_deadline, words[-1]), alarm():
         yield
+
+
+stopped: list[threading.Thread] = []  # whose results nobody waits for
 
 
 @contextmanager
 def at_least(seconds: float = LAST) -> Generator[None]:
-    """A context with what time is left, and so many seconds at least."""
-    rest = left()
-    with afresh(None if rest is None else max(rest, seconds)):
+    """A context with what time is left, and so many seconds at least; a last word gets no more than it has."""
+    rest, words = left(), _words.get()
+    said = words and words[-1] == _deadline.get()
+    with alarm() if said or rest is None or rest >= seconds else afresh(seconds):
         yield
 
 

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from .. import checks
-from .clock import OutOfTimeError, left, raise_in, setting, starting, within
+from .clock import OutOfTimeError, left, raise_in, setting, starting, stopped, within
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ LITTLE = 5e7  # bytes that any machine has: it need not be asked
 USABLE = 0.8  # of the memory of the machine
 CGROUP = Path("/sys/fs/cgroup/memory.max")
 MAPPED = Path("/proc/self/statm")
-QUICK = 5e8  # multiplications, less than a second: neither Ctrl-C nor the clock is heard meanwhile
+QUICK = 1e8  # multiplications, some tenth of a second: neither Ctrl-C nor the clock is heard meanwhile
 GRACE = 0.15  # seconds that a piece of work is given at least, so that small ones are done even when time is up
 PATIENCE = 0.05  # seconds between two looks at the clock and at Ctrl-C
 BEGINNING = 0.3  # seconds that a process takes to begin: for less none is started
@@ -169,23 +169,20 @@ _inside: contextvars.ContextVar[bool] = contextvars.ContextVar("inside", default
 def stop(thread: threading.Thread) -> None:
     """Ask a thread to stop at its next step in Python."""
     if thread.ident is not None and thread.is_alive():
-        if not _stopped:
+        if not stopped:
             atexit.register(_wait)
-        _stopped.append(thread)
+        stopped.append(thread)
         raise_in(ctypes.c_ulong(thread.ident), _Stopped)
-
-
-_stopped: list[threading.Thread] = []
 
 
 def _wait() -> None:
     """An interpreter that ends under compiled code aborts when that comes back: after a moment it is put to sleep, so
     that nothing is lost of what ends with the interpreter, its exit status included."""
     until = time.monotonic() + FAREWELL
-    for thread in _stopped:
+    for thread in stopped:
         thread.join(max(until - time.monotonic(), 0.0))
     if hasattr(signal, "pthread_kill"):  # on Windows threads end with their process
-        _put_to_sleep([thread.ident or 0 for thread in _stopped if thread.is_alive()])
+        _put_to_sleep([thread.ident or 0 for thread in stopped if thread.is_alive()])
 
 
 def _put_to_sleep(threads: list[int]) -> None:

@@ -31,6 +31,8 @@ from .rules import broken_rule
 from .solvers import SENT, SolverOutcome, breakdown_of, solved_apart, solver_name
 from .units import PLAIN, Parameters, Units, units
 
+MANY = 100_000  # unknowns from which on CVXPY writes by scipy: no slower there, and not deaf for long
+
 
 @dataclass
 class ConicProblem:
@@ -79,7 +81,8 @@ class ConicProblem:
         return SolverOutcome(cause=broke) if broke else SolverOutcome(str(self.cvxpy.status))
 
     def _compiled_for(self, name: str, apart: bool) -> None:
-        _, chain, _ = self.cvxpy.get_problem_data(name)
+        many = self.form.n * self.form.d + self.form.differences > MANY
+        _, chain, _ = self.cvxpy.get_problem_data(name, canon_backend="SCIPY" if many else None)
         vars(chain.solver).pop("solve_via_data", None)
         if apart and name in SENT:
             chain.solver.solve_via_data = partial(solved_apart, chain.solver)

@@ -189,7 +189,7 @@ def judge(form: Form, point: Given, own: Own | None, gap: float, limits: Abstrac
             if not judged.found:
                 raise
             judged.left_out = f"Interrupted at the {name}."
-    found = judged.judgement(float(np.abs(w - point.w).max(initial=0.0)))
+        found = judged.judgement(float(np.abs(w - point.w).max(initial=0.0)))
     return found if own is None else _with_own(found, form, own, judged.as_given)
 
 
@@ -272,13 +272,18 @@ class _Judged:
         return bool(certificate.contradiction) or away <= self.gap or known
 
     def judgement(self, moved: float) -> Judgement:
-        certifier = self.certifier
-        certifier.best_primal = None  # of w itself, whatever else was met
-        certifier.propose_primal(self.w, self.gap)
+        certifier, late = self.certifier, dict[str, Any]()
+        if certifier.best_primal is None or certifier.best_primal.w is not self.w:
+            certifier.best_primal = None  # of w itself, whatever else was met
+            try:
+                with at_least():
+                    certifier.propose_primal(self.w, self.gap)
+            except OutOfTimeError:
+                late = {"w": self.w, "note": "the time was up before the objective was bounded"}
         if self.found:
             lowest = self.lowest
             certifier.propose_bound(Enclosed(np.array([lowest.dual]), lowest.dual_point, lowest.spread))
-        found = certifier.best()
+        found = replace(certifier.best(), **late)
         broken = [each for each in (*self.found, found) if each.contradiction]
         if broken:  # a term of the user's own breaks a law: no bound of any step holds
             return self._judgement(replace(broken[0], w=self.w), moved, None)

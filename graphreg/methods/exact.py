@@ -22,6 +22,7 @@ from ..running import AbstractDirectMethod, Budget, Costs, Outcome, Task, floor_
 from .splitting.primal_dual import PrimalDual
 
 LONG = 3.0  # predicted seconds of a solver, beside which a process of its own, some 1.5 s of imports, is little
+WRITTEN = 5e8  # bytes a second, at most, that CVXPY writes and a solver goes through
 GAP = 1e-7  # beyond it a second solve at tight tolerances is worth its time
 REFINEMENT = 3000  # rounds, where no attempt of a conic solver has sufficed
 End = tuple[str, str]  # why an attempt ended, and the cause of a failure; as in `Outcome`
@@ -122,6 +123,8 @@ class _Attempts:
             return "limit"
         form, costs = task.form, Costs(task.form)
         refuse(costs.written / 8.0, f"what CVXPY and {method.solver} make of it", "about ")
+        if (rest := left()) is not None and rest < costs.written / WRITTEN:  # CVXPY is deaf, and so is Python meanwhile
+            raise OutOfTimeError
         with alarm():
             if form.beside or any(block.X is not None for block in form.at_nodes):
                 check_size(form)

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..base.clock import alarm
+from ..base.clock import alarm, at_least
 from ..certificate import Certifier, System, center, centred
 from ..form import DualPoint, EdgeBlock, Form, Held, fixes
 from ..oracles import NewtonSystem, affordable
@@ -78,11 +78,12 @@ class LinearSystem(AbstractDirectMethod):
         there = centred(form, v) if v.any() else form
         with alarm():
             w, point = solved(there)
-        certifier.certify(np.where(form.free[:, None], 0.0, w + v), point.flows, point.prices, gap)
-        if v.any() and not certifier.best().holds(gap):  # large targets have cost the bound its last digits
-            near = Certifier(there, certifier)
-            near.certify(w, point.flows, point.prices, gap)
-            certifier.propose_from(near, v, gap)
+        with at_least():
+            certifier.certify(np.where(form.free[:, None], 0.0, w + v), point.flows, point.prices, gap)
+            if v.any() and not certifier.best().holds(gap):  # large targets have cost the bound its last digits
+                near = Certifier(there, certifier)
+                near.certify(w, point.flows, point.prices, gap)
+                certifier.propose_from(near, v, gap)
         return Outcome(certifier.best(), certifier, "limit", seconds=time.perf_counter() - began)
 
 

@@ -24,7 +24,7 @@ from ..base.clock import check_deadline
 from ..checks import Check, inside, is_number
 from ..errors import MethodError
 from ..form import Form, SampleBlock
-from ..terms import Array, gram, predictors
+from ..terms import Array, gram, of_stack, predictors
 from ..terms.losses import AbstractSmoothLoss
 from ..terms.penalties import AbstractSmoothPenalty, row_norm
 
@@ -202,7 +202,7 @@ class NodeGradients:
             if block.X is None:
                 out += factor * np.bincount(block.node, block.scale, self.form.n)
                 continue
-            values = np.linalg.eigvalsh(block.sums(block.scale))[:, -1 if largest else 0]
+            values = of_stack(np.linalg.eigvalsh, block.sums(block.scale), 10.0)[:, -1 if largest else 0]
             out += np.multiply(factor, values, where=values > 0.0, out=np.zeros(self.form.n))
         return out
 

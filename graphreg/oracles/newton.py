@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import spilu, splu
 
 from ..base.csgraph import depth_first_order, reverse_cuthill_mckee
-from ..base.gate import QUICK, aside, carry_out, heavy, refuse, usable_memory
+from ..base.gate import aside, carry_out, heavy, refuse, usable_memory
 from ..form import Form, Held
 from ..terms import AbstractMatrix, Array, EdgeBlock, SampleBlock, product
 from ..terms.losses import AbstractSmoothLoss
@@ -33,6 +33,8 @@ from ..terms.penalties import AbstractConstraint, AbstractSmoothPenalty
 # The mean height of a column, weighted by its entries, up to which QDLDL is at least 1.5 times as fast as SuperLU,
 # which works on several columns at once: 30 times on chains, 4 at 30, 2 at 90, the same at 180, a third at 900.
 LOW = 120.0
+QUICK = 5e8  # multiplications of a factor that takes less than a second
+FOR_ENTRY = 1e3  # multiplications that QDLDL takes, about, for each entry of the matrix
 
 Solve = Callable[[Array], Array]
 
@@ -80,7 +82,9 @@ class Factors:
         size = len(self.indptr) - 1
         with _singular():
             if self.low:
-                return self._lower(data)
+                solver, self._solver = self._solver, None  # nobody may use again what is broken off
+                self._solver = heavy(FOR_ENTRY * len(data), self._lower, data, solver)
+                return self._solver.solve
             H = sp.csc_array((data, self.indices, self.indptr), shape=(size, size))
             # positive definite: no pivots are needed, and the order is there
             more: dict[str, Any] = {"diag_pivot_thresh": 0.0, "relax": 1, "panel_size": 8, "permc_spec": "NATURAL"}
@@ -93,19 +97,17 @@ class Factors:
         A = sp.csc_array((data, self.indices, self.indptr), shape=(size, size))
         return sp.csc_array(A + sp.triu(A, 1).T) if self.low else A
 
-    def _lower(self, data: Array) -> Solve:
-        if self._solver is None:
+    def _lower(self, data: Array, solver: Any) -> Any:
+        upper = sp.csc_matrix((data, self.indices, self.indptr), shape=2 * (len(self.indptr) - 1,))
+        if solver is None:
             from qdldl import Solver
 
-            self._upper = sp.csc_matrix((data, self.indices, self.indptr), shape=2 * (len(self.indptr) - 1,))
-            self._solver = Solver(self._upper, upper=True)
-        else:
-            self._upper.data = data
-            self._solver.update(self._upper, upper=True)
-            pivots = self._solver.factors()[1]  # an update says nothing of a pivot of 0, at which it breaks off
-            if not (np.isfinite(pivots) & (pivots != 0.0)).all():
-                raise ArithmeticError("a Newton system is singular")
-        return self._solver.solve
+            return Solver(upper, upper=True)
+        solver.update(upper, upper=True)
+        pivots = solver.factors()[1]  # an update says nothing of a pivot of 0, at which it breaks off
+        if not (np.isfinite(pivots) & (pivots != 0.0)).all():
+            raise ArithmeticError("a Newton system is singular")
+        return solver
 
 
 # ---- how many entries the factors have, known before they are computed, and whether memory holds them ----------------

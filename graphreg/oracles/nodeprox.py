@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from ..base.clock import check_deadline
-from ..base.gate import heavy
 from ..errors import MethodError
 from ..form import Form, SampleBlock
-from ..terms import Array, Batch, Packed, adjoint, gram, predictors
+from ..terms import Array, Batch, Packed, adjoint, gram, of_stack, predictors
 from ..terms.losses import AbstractPiecewiseLinearLoss, AbstractQuadraticLoss, AbstractSmoothLoss
 from ..terms.penalties import row_norm
 from .boxprox import PiecewiseProx
@@ -110,7 +109,7 @@ class GramProx(AbstractNodeProx):
     def factorised(self) -> QuadraticProx:
         """The prox by eigenvectors."""
         H = self.H.dense()
-        values, V = heavy(10.0 * H.size * H.shape[1], np.linalg.eigh, H)
+        values, V = of_stack(np.linalg.eigh, H, 10.0)
         values = np.where(values > 1e-15 * values[:, -1:], values, 0.0)
         pull = np.where(values > 0, np.matmul(self.h[:, None, :], V)[:, 0, :], 0.0)
         return QuadraticProx(self.nodes, np.ascontiguousarray(V), values, pull)
@@ -212,7 +211,7 @@ def _inverse(H: Array, weight: Array) -> Array:
     more = H.copy()
     more[:, np.arange(d), np.arange(d)] += weight
     try:
-        return np.linalg.inv(more)
+        return of_stack(np.linalg.inv, more, 1.0)
     except np.linalg.LinAlgError:  # a weight below the rounding of H, whose columns are collinear
         return _inverse_by_parts(H, weight)
 
@@ -360,7 +359,7 @@ def _quadratic(block: SampleBlock, stacks: tuple[Batch, ...]) -> list[AbstractNo
             continue
         root = np.sqrt(batch.pad(block.scale)) * batch.mask
         A = root[:, :, None] * batch.X
-        U, sigma, Vt = heavy(10.0 * A.size * A.shape[1], lambda A=A: np.linalg.svd(A, full_matrices=False))
+        U, sigma, Vt = of_stack(partial(np.linalg.svd, full_matrices=False), A, 10.0)
         target = batch.pad(block.y - block.offset)
         pull = sigma * np.matmul((root * target)[:, None, :], U)[:, 0, :]
         out.append(QuadraticProx(batch.nodes, np.ascontiguousarray(Vt.transpose(0, 2, 1)), sigma**2, pull))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.breakdown import cause, numerical, raised_by
-from ..base.clock import OutOfTimeError, afresh, alarm, left, progress_bar
+from ..base.clock import OutOfTimeError, afresh, alarm, check_deadline, left, progress_bar
 from ..certificate import Certificate, Certifier, center, centred, feasible
 from ..errors import CheckpointError
 from ..form import Form
@@ -212,6 +212,7 @@ class _Run:
                 w = feasible(checks.certifier.form, self.method.point(self.state)[0])
                 checks.certifier.propose_primal(w, budget.gap)
             else:
+                check_deadline()  # the last word is then a short one, and the only one
                 checks.certify_state(self.state, self.k)
         certificate = checks.certifier.best()
         if self.recorder is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..base.breakdown import Watched, broken, cause
-from ..base.clock import OutOfTimeError, afresh, alarm, check_deadline
+from ..base.clock import OutOfTimeError, afresh, alarm, at_least, check_deadline
 from ..base.gate import allowing, refuse, threads
 from ..base.shortcuts import shortcut
 from ..certificate import (
@@ -173,12 +173,17 @@ class Task:
         if gap == 0.0:  # the iterate after exactly so many rounds is asked for, not the best one
             certifier.best_primal = None
         w = np.where(form.free[:, None], 0.0, outcome.certificate.w + v)
-        w, point = feasible(form, w), outcome.certificate.dual_point
-        certifier.propose_primal(w, gap)
-        certifier.propose_from(judge, v, gap)
-        if outcome.ended == "gap" and not certifier.best().holds(gap):  # there it does, here rounding is another
-            certifier.certify(w, point.flows, point.prices, gap)
-        return replace(outcome, certifier=certifier, certificate=certifier.best())
+        point, ended = outcome.certificate.dual_point, outcome.ended
+        try:
+            with at_least():
+                w = feasible(form, w)
+                certifier.propose_primal(w, gap)
+                certifier.propose_from(judge, v, gap)
+                if ended == "gap" and not certifier.best().holds(gap):  # there it does, here rounding is another
+                    certifier.certify(w, point.flows, point.prices, gap)
+        except OutOfTimeError:  # nor is it known here whether the gap is met
+            ended = "budget" if ended == "gap" else ended
+        return replace(outcome, certifier=certifier, certificate=certifier.best(), ended=ended)
 
     def instead(self, form: Form, method: AbstractIteration, start: Start | None) -> Outcome:
         """The outcome of another form within the same budget, judged."""

@@ -35,6 +35,7 @@ from .padding import batches as batches
 from .padding import block_diagonal as block_diagonal
 from .padding import gram as gram
 from .padding import inverses as inverses
+from .padding import of_stack as of_stack
 from .padding import packed_grams as packed_grams
 from .padding import predictors as predictors
 from .padding import product as product

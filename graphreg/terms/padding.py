@@ -5,7 +5,7 @@ And stacks of symmetric matrices, one triangle of each: what nodes keep of their
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse import _sparsetools
 
+from ..base.clock import check_deadline
 from ..base.gate import dealt, heavy
 from .records import Array
 
@@ -124,10 +125,25 @@ def inverses(H: Array) -> Array:
         return 1.0 / H
     diagonal = np.einsum("ijj->ij", H)
     if diagonal.max(initial=0.0) <= ALIKE * diagonal.min(initial=np.inf):
-        return heavy(float(H.size) * H.shape[1], np.linalg.inv, H)
+        return of_stack(np.linalg.inv, H, 1.0)
     scale = 1.0 / np.sqrt(diagonal)
     both = scale[:, :, None] * scale[:, None, :]
-    return np.linalg.inv(H * both) * both
+    return of_stack(np.linalg.inv, H * both, 1.0) * both
+
+
+def of_stack(work: Callable[[Array], Any], H: Array, times: float) -> Any:
+    """What LAPACK makes of each of a stack of matrices (g, m, k) in m k^2 multiplications, so many ``times``: some
+    matrices at a time, so that the clock is heard between them."""
+    per = times * H[0].size * H.shape[2] if len(H) else 0.0
+
+    def part(some: slice) -> Any:
+        if some.start:  # few are done whatever the clock says
+            check_deadline()
+        return heavy(per * (some.stop - some.start), work, H[some])
+
+    found = dealt(part, at_a_time(int(AT_ONCE / (per + CALL)), len(H))) or [work(H)]
+    alone = isinstance(found[0], np.ndarray)
+    return np.concatenate(found) if alone else tuple(map(np.concatenate, zip(*found, strict=True)))
 
 
 def times(M: Array, x: Array) -> Array:
@@ -178,6 +194,8 @@ def batches(node: Array, X: Array, lanes: tuple[int, ...] | None = None) -> tupl
 ALIKE = 1e6  # diagonals of coordinates that differ by less are in the same units
 CELLS = 1 << 15  # numbers of dense matrices, or of designs, at a time
 PRODUCTS = 1 << 20  # numbers of a stack from which on products with it are made in parts
+AT_ONCE = 1e8  # multiplications of LAPACK between two looks at the clock
+CALL = 1e4  # multiplications that take as long as a call of it
 
 
 @dataclass(frozen=True, eq=False)

@@ -64,8 +64,7 @@ class CoordinateGroup:
     @cached_property
     def inner(self) -> Array:
         """All nodes but the first of each component: their rows of K'u = -r imply the others."""
-        first = np.unique(self.component, return_index=True)[1]
-        return np.setdiff1d(np.arange(len(self.component)), first)
+        return np.delete(np.arange(len(self.component)), np.unique(self.component, return_index=True)[1])
 
     @cached_property
     def forest(self) -> Array:

@@ -41,6 +41,7 @@ from .arithmetic import (
 )
 
 ROWS = 1 << 14  # variables at a time, so that they stay in the cache
+WIDE = 64  # entries of a row of a design, beyond which fewer variables are taken
 KEPT = 1 << 19  # variables of a summand without a design, of which the columns of B are kept
 TOO_LARGE = "an entry of the designs is too large"
 Triple = Sequence[Array]  # high, low, and how far these are off
@@ -149,6 +150,7 @@ class Summand:
 
     first = 0  # the number of its first variable in a system
     square = 0.0
+    wide = 1  # entries of a row of its design
     mixed = False  # whether its variables, no flows of one coordinate between two nodes, tie all into one system
     products: Design | Arcs | None = None  # those that take less than a sparse matrix does
     made_of: tuple[Array | None, ...] = ()  # what tells its columns of B
@@ -179,7 +181,7 @@ class Summand:
 
     def some(self) -> Iterator[slice]:
         """Some functions at a time."""
-        return at_a_time(ROWS // max(self.shape[1], 1), self.shape[0])
+        return at_a_time(ROWS // max(self.shape[1], self.wide * self.shape[1] // WIDE, 1), self.shape[0])
 
     def bound(self, b: Array, around: Array, some: slice) -> Array:
         """Not less than f* over the boxes b +- around, of some functions; inf where it may be."""
@@ -237,6 +239,7 @@ class Prices(Summand):
             self.made_of = self.K.data, self.K.indices, self.K.indptr, own
         else:
             self.made_of = block.node, block.X, own
+            self.wide = 1 if block.X is None else block.X.shape[1]
             if block.X is not None and block.width == 1:
                 self.products = Design(block)
             elif block.X is None and own is None:
