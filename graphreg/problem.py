@@ -339,7 +339,8 @@ class Problem(checks.ChecksNames, ShownFormula):
         form = self.form.frozen()
         point, none = given_point(w, "w", form), form.nothing()
         own = None if flows is None else given_flows(flows, form)
-        given = None if prices is None else given_arrays(prices, "prices", none.prices)
+        given = none.prices if prices is None and not form.samples else prices  # without losses there are none
+        given = None if given is None else given_arrays(given, "prices", none.prices)
         taken = point.flows if own is None else own, point.prices if given is None else given
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             as_given = None if own is None else (own, given)

@@ -28,6 +28,7 @@ NOTEBOOKS = ("duality",)
 BLOCK = re.compile(r"^```(?P<language>python|text)[ \t]*\n(?P<body>.*?)^```[ \t]*\n", re.M | re.S)
 SHOWS = re.compile(r"^```python[ \t]*\n(?:(?!```).*\n)*```[ \t]*\n\s*```text[ \t]*\n", re.M)  # below it, its output
 PICTURE = re.compile(r"^!\[[^\]]*\]\((?P<file>[^/)]+)\)[ \t]*\n", re.M)
+MORE = '<details markdown="1"><summary>and further</summary>'
 EMPTY = re.compile(r"<details[^>]*>\s*<summary>[^<]*</summary>\s*</details>")  # what was folded is a cell of its own
 LINK = re.compile(r"\[(?P<text>[^\]]+)\]\((?![a-z]+:)(?P<page>[^)#\s]+)(?:#[^)\s]*)?\)")  # to a page beside this one
 WHERE = (
@@ -144,9 +145,9 @@ def notebook(source: str) -> str:
             cells.append(_cell("code", text, len(cells), folds) | {"execution_count": None, "outputs": []})
             continue
         begins, ends = text.rfind("<details"), text.rfind("</details>")
-        said = text.replace("</details>", "", 1) if folded else text
+        said = f"{MORE}\n\n{text}" if folded else text  # an answer goes on
         folded = begins > ends or (folded and ends < 0)
-        if begins > ends:
+        if folded:
             said += "\n\n</details>"  # the cell ends here, and the answer goes on in the next one
         for part in re.split(r"^(?=## )", EMPTY.sub("", said), flags=re.M):
             if part.strip():

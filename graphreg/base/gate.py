@@ -293,7 +293,7 @@ def aside(function: Callable[..., T], *args: Any) -> T:
                 with suppress(subprocess.TimeoutExpired):
                     found, noise = child.communicate(timeout=PATIENCE)
                     break
-                if time.monotonic() > until:
+                if time.monotonic() > until or threading.current_thread() in stopped:  # `_Stopped` may have been lost
                     raise OutOfTimeError
         finally:
             child.kill()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,13 +18,16 @@ from . import exits
 from .program import FILE, SECONDS, force_option, gap_option, main, parts_of, quiet_option, with_model
 
 GIVEN = "--option NAME=VALUE"
+HASH = re.compile(r"[0-9a-f]{64}")
 NODES, EACH = 5, 12  # nodes and samples per node of the data on which a loss is checked
 
 
 # ---- proofs
 @main.command(short_help="Check a proof, in exact arithmetic.")
 @click.argument("proof", type=click.Path(path_type=Path))
-@click.option("--model", metavar="HASH", help="What it must be a proof of: `graphreg hash`, gr.certify(problem).hash.")
+@click.option(
+    "--model", metavar="MODEL|HASH", help="What it must be a proof of: a model file, or what `graphreg hash` says."
+)
 @click.option("--gap", type=click.FloatRange(min=0), help="The most that the bounds may be apart, of the larger.")
 @click.option("--no-flint", is_flag=True, help="Compute with the standard library alone.")
 @click.option("--seconds", type=SECONDS, default=3600.0, help="The most it may take.")
@@ -35,6 +39,10 @@ def verify(proof: Path, no_flint: bool, **asked: Any) -> int:
     """
     from ..verify import main as check
 
+    if asked["model"] and not HASH.fullmatch(asked["model"]):
+        from ..model_file import read_model
+
+        asked["model"] = read_model(Path(asked["model"]), None).problem.hash()
     options = [f"--{name}={value}" for name, value in asked.items() if value is not None]
     return check([*options, *(["--no-flint"] if no_flint else []), "--", str(proof)])
 

@@ -230,8 +230,9 @@ class Comparison(Shown):
             "left out, as it is seldom certified and uses up its seconds: {}; name it among the methods to run it": (
                 self.left_out
             ),
-            "could not be told who is away, and ran with all nodes there: {}; engine=gr.Actors(faults=gr.Faults("
-            "crash=..., down=1)) in place of availability= has the same nodes away for all": self.always_there,
+            "could not be told who is away, and ran with all nodes there: {}; nodes that crash, engine=gr.Actors("
+            "faults=gr.Faults(crash=..., down=1)) in place of availability=, are away for methods without sums over "
+            "all nodes, such as PrimalDual(balance=1.0)": self.always_there,
             "not carried out by the engine, and ran in one place: {}": self.in_one_place,
             "scored without the rows at nodes that lie: {}": self.liars,
         }
@@ -312,12 +313,13 @@ def compare(  # noqa: PLR0913
         Others run with all nodes there, as does `FedADMM` where messages are lost; ``always_there`` names them.
     engine : AbstractEngine, optional
         Where methods that have rounds run, as in `Problem.solve`: ``gr.Actors(faults=gr.Faults(drop=0.1))`` loses
-        messages of each. Those that it cannot carry out run on whole arrays, and ``in_one_place`` names them.
+        messages of each. Those without rounds, which it cannot carry out, run on whole arrays, and ``in_one_place``
+        names them; others are refused.
 
     Returns
     -------
     Comparison
-        ``print`` it; ``.table()``, ``.scores()``, ``.plot()``, and the solution of each method by its name.
+        ``print`` it; ``.table()``, ``.scores()``, ``.plot()``, and ``.solutions[name]``, the solution of a method.
 
     Raises
     ------

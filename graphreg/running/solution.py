@@ -25,6 +25,8 @@ from .splitting import split, tied_bound, tied_certificate
 from .statuses import in_other_units
 from .trace import Trace
 
+ANOTHER = "the answer is that of a method that minimises another function, and no gap decides them"
+
 if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
@@ -188,7 +190,8 @@ class Solution(Shown):
 
     @cached_property
     def _clusters(self) -> Clusters:
-        return clusters(self._answer)
+        found = clusters(self._answer)
+        return found if self.own is None or not found.advice else replace(found, advice=ANOTHER, decided_at=0.0)
 
     @cached_property
     def _proved_clusters(self) -> Clusters:

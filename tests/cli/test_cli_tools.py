@@ -291,6 +291,20 @@ def test_a_proof(model, tmp_path):
     assert run("prove", model, tmp_path / "proof.json").exit_code == exits.USAGE
 
 
+def test_the_model_of_a_proof_is_given_by_its_file_or_hash(model, tmp_path):
+    """The name of its file was taken for a hash, and a proof of it said to be one of another model."""
+    assert run("prove", model, tmp_path / "proof.json").exit_code == 0
+    name = run("hash", model).stdout.strip()
+    for given in (model, name):
+        assert run("verify", tmp_path / "proof.json", "--model", given).exit_code == 0
+    done = run("verify", tmp_path / "proof.json", "--model", "0" * 64)
+    assert done.exit_code == 1
+    assert "of another model" in done.stdout
+    done = run("verify", tmp_path / "proof.json", "--model", tmp_path / "nonsense")
+    assert done.exit_code == exits.USAGE
+    assert "nonsense" in done.stderr
+
+
 @pytest.mark.filterwarnings("ignore:.*samples for 2 coefficients")
 def test_a_page_has_the_whole_table(tmp_path, named):
     done = run("path", named, "--strengths", "70", "--html", tmp_path / "path.html", "--csv", tmp_path / "path.csv")

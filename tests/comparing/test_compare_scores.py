@@ -167,6 +167,9 @@ def test_one_draw_of_who_is_away_for_all(classes):
     assert (found.table().loc[["own", "pd"], "away"] == 0).all()
     assert found.always_there == ("pd",)
     assert "could not be told who is away, and ran with all nodes there: pd" in str(found)
+    assert "are away for methods without sums over all nodes, such as PrimalDual(balance=1.0)" in " ".join(
+        str(found).split()
+    )
     assert "away" not in gr.compare(problem, [gr.FedADMM()], gap=1e-2).table()
 
 
@@ -186,7 +189,7 @@ def test_half_away_and_lossy_for_all(classes):
     mixed = gr.compare(problem, methods, availability=0.5, engine=gr.Actors(faults=gr.Faults(drop=0.2)), **options)
     assert mixed.always_there == ("pd", "admm")
     assert set(mixed.table()["status"]) == {"budget"}
-    assert "ran with all nodes there: pd, admm; engine=gr.Actors(faults=gr.Faults(crash=" in str(mixed)
+    assert "all nodes there: pd, admm; nodes that crash, engine=gr.Actors(faults=gr.Faults(crash=" in str(mixed)
     heard = gr.compare(
         problem, [gr.FedADMM()], availability=0.5, engine=gr.Actors(faults=gr.Faults(drop=0.2, resend=True)), **options
     )

@@ -604,3 +604,13 @@ def test_flows_that_are_no_numbers_are_named_by_edge_or_row():
         problem.certify(np.zeros((3, 1)), flows={(0, 1): [0.0], (1, 2): [np.nan]})
     with pytest.raises(ModelError, match=r"flows\[0\] has NaN or infinite entries, first in row 1"):
         problem.certify(np.zeros((3, 1)), flows=np.array([0.0, np.nan]))
+
+
+def test_flows_are_judged_as_they_are_where_there_are_no_losses():
+    """A maximum flow: no price exists, and the flows given were not judged without an empty list of them."""
+    pipes = nx.Graph()
+    pipes.add_weighted_edges_from([("s", "p", 3), ("s", "q", 2), ("p", "q", 1), ("p", "t", 2), ("q", "t", 3)])
+    cut = gr.TotalVariation(pipes, gr.L1()) + gr.Zero()(gr.w.at(["s", "t"]) - np.array([[1.0], [0.0]]))
+    flow = {("s", "p"): 3, ("s", "q"): 2, ("p", "q"): 1, ("p", "t"): 2, ("q", "t"): 3, ("s", None): -5, ("t", None): 5}
+    problem = gr.Problem(cut)
+    assert problem.certify(problem.solve().coef, flows=flow).as_given == pytest.approx(5.0)

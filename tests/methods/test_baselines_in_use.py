@@ -395,3 +395,15 @@ def test_it_says_which_options_lead_off_its_own_optimum(method, named):
     assert f"; {named} lead off that optimum, however many rounds" in found.message
     assert "standardise" not in found.message
     assert "allow more" not in found.message
+
+
+def test_no_gap_is_advised_for_the_clusters_of_another_problem():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(180, 2))
+    y = np.where(np.arange(180) < 90, X @ [1, -1], X @ [-1, 1]) + 0.1 * rng.normal(size=180)
+    data = gr.NodeData.from_arrays(X, y, np.arange(180) // 30)
+    problem = gr.Problem(gr.SquaredLoss(data) + 0.3 * gr.TotalVariation(nx.path_graph(6), gr.L2()))
+    found = problem.solve(gr.IFCA(k=2), seed=0).clusters()
+    assert "no gap decides them" in found.advice
+    assert found.decided_at == 0.0
+    assert "gap=" not in str(found)

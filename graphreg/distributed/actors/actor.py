@@ -193,8 +193,8 @@ class ActorEngine:
         tree, endpoint, tag = self.part.tree, self.endpoint, self._next()
         if self.at and endpoint.fault_plan is not None and endpoint.fault_plan.faults.crashing:
             raise MethodError(
-                "the method sums over all nodes in a round, and a sum is never complete while a node is away; give it "
-                "what it adapts (PrimalDual(balance=...), ADMM(rho=...), restarts=False), or take crashes away"
+                "the method sums over all nodes in a round, and a sum is never complete while a node is away; take "
+                "crashes away, or a method without such sums: PrimalDual(balance=...), ADMM(rho=...), restarts=False"
             )
         total = np.asarray(values[self.me])
         for child in tree.children:

@@ -68,8 +68,8 @@ def refuse_judges(method: AbstractIteration) -> None:
     """A method that judges its own answer needs all data in one place."""
     if type(method).judge is not AbstractIteration.judge:
         raise MethodError(
-            f"{method.name} has no actors or parts: the problem that it solves follows from what all nodes chose; "
-            "leave engine out"
+            f"{method.name} has no actors or parts: its answer is judged where all data are in one place; leave "
+            "engine out"
         )
 
 
