@@ -68,7 +68,9 @@ prove_option = click.option(
 )
 quiet_option = click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
-force_option = click.option("--force", is_flag=True, help="Overwrite files that are no earlier result.")
+force_option = click.option(
+    "--force", is_flag=True, help="Overwrite files that are there already; an earlier result in --out needs none."
+)
 
 
 def typed(said: str) -> str:

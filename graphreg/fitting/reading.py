@@ -412,17 +412,20 @@ def _as_numbers(column: Any) -> tuple[Any, Array]:
 
 
 def signed(column: Any) -> str:
-    """What is to be said of text that is numbers with signs, as '$282,600' or '93.4%'; empty where it is not."""
+    """What is to be said of text that is numbers with signs, as '$282,600' or '93.4%', but for few cells; empty where it
+    is not."""
     import pandas as pd
 
     texts = column.dropna().astype(str)
     plain: Any = texts.str.replace(rf"[{SIGNS}]|,(?=\d{{3}}\b)", "", regex=True)  # no comma of decimals, as in 12,5
     values: Any = pd.to_numeric(plain, errors="coerce")
     found = "".join(sign for sign in f"{SIGNS}," if texts.str.contains(sign, regex=False).any())
-    if not found or values.isna().any():
+    odd = list(dict.fromkeys(texts[values.isna()]))
+    if not found or values.isna().sum() >= NUMERIC * len(texts):
         return ""
+    beside = f", beside {few(map(repr, odd), 3)}: make that a number or an empty cell, and" if odd else ":"
     return (
-        f"numbers with signs ({texts.iloc[0]!r}, ...): strip them, e.g. "
+        f"numbers with signs ({texts.iloc[0]!r}, ...){beside} strip them, e.g. "
         f"frame[{column.name!r}].str.replace('[{found}]', '', regex=True).astype(float)"
     )
 

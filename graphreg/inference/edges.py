@@ -317,7 +317,10 @@ def _chow(fits: LocalFits, ends: EndsUnderTest, noise: Noise) -> pd.DataFrame:
 
 def _check_chow(fits: LocalFits, ends: EndsUnderTest, noise: Noise) -> None:
     if fits.form.edges:
-        raise MethodError("Chow's test is for squared losses without a node penalty; take covariance='robust'")
+        raise MethodError(
+            "Chow's test is for squared losses without a node penalty, and a fit has one (a ridge of 1e-3 or so); give "
+            "the loss itself, as edge_tests(gr.SquaredLoss(data), graph), or take covariance='robust'"
+        )
     nodes = np.zeros(fits.form.n, dtype=bool)
     nodes[ends.tail] = nodes[ends.head] = True
     other = np.flatnonzero(nodes & ~np.isfinite(noise.residual_df))

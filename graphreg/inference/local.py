@@ -84,14 +84,17 @@ class LocalFits(Suggesting):
         HC0: sum_r g_r g_r' with the scores g_r = s_r l'_r x_r. HC1: that times m_i / (m_i - d). HC2, HC3: with
         g_r / (1 - h_r)^(1/2) and g_r / (1 - h_r), h_r = s_r l''_r x_r'H_i^-1 x_r the leverage. HC4: with
         g_r / (1 - h_r)^(delta_r / 2), delta_r = min(4, h_r / (mean of h in the node)): HC2's at the mean, more than
-        HC3's above twice the mean. "model": sum_r s_r^2 l''_r x_r x_r', what it would be if the loss were minus a
-        log-likelihood with unit noise (for squared losses: noise of variance 1), the form in which the paper prints it.
+        HC3's above twice the mean. "model": sum_r s_r^2 / v_r l''_r x_r x_r', with the sample weights v_r in s_r: what
+        it would be if v_r l_r were minus the log-likelihood of a sample (of squared losses: noise of variance 1 / v_r,
+        of rates weighted by exposures the counts), the form in which the paper prints it.
         """
         checks.one_of(*COVARIANCES)(kind, "the covariance", MethodError)
         out = np.zeros_like(self.hessian)
         for block in self.form.samples:
             if kind == "model":
-                out += block.sums(block.scaled(block.curvatures(self.coef)))  # s_r^2 l''_r
+                v = block.loss.data.weights
+                curved = block.scaled(block.curvatures(self.coef))  # s_r^2 l''_r
+                out += block.sums(curved / np.where(v > 0.0, v, 1.0).reshape(-1, *[1] * (curved.ndim - 1)))
                 continue
             scores = self.scores(block, kind)
             for batch in batches(block.node, scores):

@@ -136,6 +136,9 @@ def given_flows(given: Any, form: Form) -> Arrays:
     return given_arrays(found, "flows", here)
 
 
+BY_ITSELF = "; one may come by itself, as np.array([...])"
+
+
 def given_arrays(given: Any, what: str, here: Arrays) -> Arrays:
     """Arrays of floats in the shapes of those here; one may come by itself, and (m,) stands for (m, 1)."""
     if isinstance(given, Mapping):
@@ -144,7 +147,9 @@ def given_arrays(given: Any, what: str, here: Arrays) -> Arrays:
     some = [given] if alone else checks.sequence(given, what, "a sequence of arrays")
     if len(some) != len(here):
         shapes = ", ".join(str(each.shape) for each in here[:NAMED]) + (", ..." if len(here) > NAMED else "")
-        raise ModelError(f"{what} must have an array for each of {len(here)} terms, of {shapes}, got {len(some)}")
+        raise ModelError(
+            f"{what} must have an array for each of {len(here)} terms, of {shapes}, got {len(some)}{BY_ITSELF * (len(here) == 1)}"
+        )
     found = tuple(checks.numbers(each, f"{what}[{k}]", "an array of numbers") for k, each in enumerate(some))
     found = tuple(
         each.reshape(like.shape) if each.shape in _shapes(like) else each

@@ -270,6 +270,8 @@ def test_numbers_with_signs_are_called_that(frame):
     names = {"frame": signs}
     exec("done = " + price.partition("e.g. ")[2], names)
     assert names["done"].tolist() == (282_600.0 + k).tolist()
+    with pytest.raises(DataError, match="beside 'unknown': make that a number or an empty cell, and strip them"):
+        gr.fit(signs.assign(price=["unknown", *signs["price"][1:]]), [(101, 102), (102, 103)], **HOW)
     with pytest.raises(DataError, match="'y' holds numbers with signs"):
         gr.fit(frame.assign(y=signs["share"]), [(101, 102), (102, 103)], **HOW)
 

@@ -244,3 +244,25 @@ def test_estimates_carry_their_certificate(kind):
     spoilt = replace(found, coef=found.coef + 0.1)
     assert not spoilt.certificate.holds(1e-4)
     assert spoilt.certificate.dual <= found.certificate.primal
+
+
+@pytest.mark.parametrize("scale", ["mean", "sum"])
+def test_the_covariance_of_a_model_takes_sample_weights_for_precisions(scale):
+    """Rates weighted by exposures are counts with an offset, and squared losses have noise of variance 1 / weight. The
+    weights were squared: errors of rates were 19 times too large."""
+    rng = np.random.default_rng(0)
+    node, exposure = rng.permutation(np.repeat(np.arange(3), 40)), rng.uniform(0.5, 200.0, 120)
+    X = np.column_stack([np.ones(120), rng.normal(size=120)])
+    counts = rng.poisson(exposure * np.exp(X @ [-1.0, 0.3]))
+    rates = gr.PoissonLoss(gr.NodeData.from_arrays(X, counts / exposure, node, weights=exposure), scale=scale)
+    of_counts = gr.PoissonLoss(gr.NodeData.from_arrays(X, counts, node, offset=np.log(exposure)), scale=scale)
+    ours, theirs = (local_fits(gr.Problem(loss).form) for loss in (rates, of_counts))
+    np.testing.assert_allclose(ours.covariance("model"), theirs.covariance("model"), rtol=1e-6)
+    squares = gr.SquaredLoss(gr.NodeData.from_arrays(X, rng.normal(size=120), node, weights=exposure), scale=scale)
+    known = local_fits(gr.Problem(squares).form)
+    for i, label in enumerate(known.form.labels):
+        mine = node == label
+        glm = sm.GLM(counts[mine], X[mine], sm.families.Poisson(), offset=np.log(exposure[mine])).fit()
+        np.testing.assert_allclose(ours.covariance("model")[i], glm.cov_params(), rtol=1e-6)
+        exact = np.linalg.inv((X[mine].T * exposure[mine]) @ X[mine])
+        np.testing.assert_allclose(known.covariance("model")[i], exact, rtol=1e-9)
