@@ -412,8 +412,8 @@ def _as_numbers(column: Any) -> tuple[Any, Array]:
 
 
 def signed(column: Any) -> str:
-    """What is to be said of text that is numbers with signs, as '$282,600' or '93.4%', but for few cells; empty where it
-    is not."""
+    """What is to be said of text that is numbers with signs, as '$282,600' or '93.4%', but for a few cells; empty
+    where it is not."""
     import pandas as pd
 
     texts = column.dropna().astype(str)

@@ -67,8 +67,8 @@ def warn_of(
     if behind(got) < ENOUGH * d:
         warn(
             f"the Hessian rests on {behind(got)} samples of all nodes, and {ENOUGH * d} are needed (100 per "
-            "coefficient); run more rounds, as a node gives one sample in each, with hessian_samples= at least as many; "
-            "gr.inference.local_regions needs no rounds"
+            "coefficient); run more rounds, as a node gives a sample in each, with hessian_samples= at least as many; "
+            "gr.inference.local_regions needs none"
         )
 
 

@@ -338,8 +338,8 @@ def _regions(form: Form, covariance: str, *, worth: bool = True) -> dict[Hashabl
         label, m = form.labels[i], int(fits.counts[i])
         assumed = (
             f"the {m} samples of the node are independent; normality as their number grows ({form.d} coefficients)",
-            "the model is right: the loss times the sample weights is minus the log-likelihood (of squared losses: noise "
-            "of variance 1 / weight)"
+            "the model is right: the loss times the sample weights is minus the log-likelihood (of squared losses: "
+            "noise of variance 1 / weight)"
             if covariance == "model"
             else f"covariance {covariance}: the sandwich, whatever the variance of the noise",
             *(("of the penalised coefficients: the bias of the node penalties is not counted",) if ridge else ()),

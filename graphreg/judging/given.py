@@ -147,9 +147,8 @@ def given_arrays(given: Any, what: str, here: Arrays) -> Arrays:
     some = [given] if alone else checks.sequence(given, what, "a sequence of arrays")
     if len(some) != len(here):
         shapes = ", ".join(str(each.shape) for each in here[:NAMED]) + (", ..." if len(here) > NAMED else "")
-        raise ModelError(
-            f"{what} must have an array for each of {len(here)} terms, of {shapes}, got {len(some)}{BY_ITSELF * (len(here) == 1)}"
-        )
+        said = f"{what} must have an array for each of {len(here)} terms, of {shapes}, got {len(some)}"
+        raise ModelError(said + BY_ITSELF * (len(here) == 1))
     found = tuple(checks.numbers(each, f"{what}[{k}]", "an array of numbers") for k, each in enumerate(some))
     found = tuple(
         each.reshape(like.shape) if each.shape in _shapes(like) else each
