@@ -25,6 +25,12 @@ from graphreg.terms import padding
 LATER = 1e6  # seconds
 
 
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch):
+    """Work that other tests have broken off takes no share."""
+    monkeypatch.setattr(clock, "stopped", [])
+
+
 def problem(penalty=None, n: int = 6, d: int = 2, mean: float = 0.0) -> gr.Problem:
     rng = np.random.default_rng(0)
     data = gr.NodeData.from_arrays(rng.normal(size=(4 * n, d)), mean + rng.normal(size=4 * n), np.repeat(range(n), 4))
