@@ -16,7 +16,7 @@ import warnings
 import pytest
 from slow import is_run
 
-from graphreg.base import compiled
+from graphreg.base import clock, compiled
 from graphreg.errors import MethodWarning
 
 # Where shells start tests in the background they ignore Ctrl-C, and so would all that the tests interrupt.
@@ -57,6 +57,20 @@ def seeded(request):
     with pytest.MonkeyPatch.context() as own:  # that of the test is undone in its own order
         own.setattr(secrets, "randbits", random.Random(request.node.nodeid).getrandbits)
         yield
+
+
+@pytest.fixture(autouse=True)
+def alone():
+    """Compiled work that other tests have broken off, and that is still at it, takes no share of last words."""
+    with pytest.MonkeyPatch.context() as own:
+        own.setattr("graphreg.base.clock.stopped", [])
+        yield
+
+
+@pytest.fixture
+def unhurried(monkeypatch):
+    """Last words take as long as they need, on a machine that is busy too."""
+    monkeypatch.setattr(clock, "_from_now", lambda seconds, now=clock._from_now: now(seconds and 100.0 * seconds))
 
 
 @pytest.fixture

@@ -25,12 +25,6 @@ from graphreg.terms import padding
 LATER = 1e6  # seconds
 
 
-@pytest.fixture(autouse=True)
-def _alone(monkeypatch):
-    """Work that other tests have broken off takes no share."""
-    monkeypatch.setattr(clock, "stopped", [])
-
-
 def problem(penalty=None, n: int = 6, d: int = 2, mean: float = 0.0) -> gr.Problem:
     rng = np.random.default_rng(0)
     data = gr.NodeData.from_arrays(rng.normal(size=(4 * n, d)), mean + rng.normal(size=4 * n), np.repeat(range(n), 4))
@@ -54,12 +48,6 @@ class Jump:
 
     def jump(self, *_args, **_options):
         self.over = True
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_at_work(monkeypatch):
-    """What other tests have broken off takes its share of last words."""
-    monkeypatch.setattr(clock, "stopped", [])
 
 
 @pytest.fixture

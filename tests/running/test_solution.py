@@ -148,6 +148,7 @@ def test_status_budget(problem):
     assert problem.solve(gr.PrimalDual(), seconds=1e-9).status == "budget"
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_status_interrupted(problem):
     def stop(record):
         if not record.certified and record.round == 20:
