@@ -25,6 +25,7 @@ T = TypeVar("T")
 
 STEPS = 100  # within which Python raises what another thread has asked it to raise
 BEAT = 1.0  # seconds after which a bar is shown anew
+SHORTEST = 0.1  # of several last words
 LAST = 0.2  # seconds for the last word on what is there when the time is up, or Ctrl-C is pressed
 
 _deadline: contextvars.ContextVar[float] = contextvars.ContextVar("deadline", default=math.inf)
@@ -51,11 +52,11 @@ def within(seconds: float | None) -> Generator[None]:
 def afresh(seconds: float | None = LAST) -> Generator[None]:
     """A context with so many seconds from now (None: without end), whatever was used up: for the last word on what is
     there. Each gets half of what the one before it got since the deadline was set, and shares it with compiled work
-    that was broken off and is still at it."""
+    that was broken off and is still at it; a tenth of a second is the least."""
     words = _words.get()
     words = [] if seconds is None or words is None else words
     shares = 2 ** len(words) * (1 + sum(thread.is_alive() for thread in stopped))
-    words.append(_from_now(None if seconds is None else seconds / shares))
+    words.append(_from_now(None if seconds is None else max(seconds / shares, min(seconds, SHORTEST))))
     with setting(_deadline, words[-1]), alarm():
         yield
 

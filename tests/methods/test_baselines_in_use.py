@@ -83,6 +83,7 @@ def test_latent_nodes_of_the_user_are_minimisers_given_the_clients():
     np.testing.assert_array_equal(found.latent["even"], found.latent["root"])
 
 
+@pytest.mark.usefixtures("unhurried")
 @by_name
 def test_budgets_and_interruptions_stay_what_they_are(method):
     short = chain(gr.LogisticLoss).solve(method, gap=0, rounds=2, seed=0)
