@@ -326,3 +326,12 @@ def test_ties_are_found_and_kept_exactly():
     u = system.flows[0].taken(v)
     for nu in ties.values():
         assert not any(times([numbers(nu)], row)[0] for row in map(numbers, u))
+
+
+def test_dependencies_are_looked_for_among_rows_alone(monkeypatch):
+    """Of edges between nodes that would be a factorisation of all samples in every proof, for nothing."""
+    monkeypatch.setattr("graphreg.certificate.proposing.enclosure.ties_of", lambda form: pytest.fail("looked for"))
+    rng = np.random.default_rng(0)
+    data = gr.NodeData.from_arrays(rng.normal(size=(60, 2)), rng.integers(0, 3, 60), np.repeat(range(6), 10))
+    edges = gr.TotalVariation(nx.cycle_graph(6), gr.L2())
+    assert gr.Problem(gr.MultinomialLoss(data) + 0.5 * edges).solve(gr.PrimalDual(), gap=1e-6).status == "certified"

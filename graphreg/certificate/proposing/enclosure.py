@@ -198,7 +198,7 @@ class Enclosure:
                     yield lower_bound(system, box, plain), box
 
     def _as_ties_want(self, v: Array, plan: Plan | JointPlan) -> list[Array]:
-        if not self.ties or isinstance(plan, Plan):
+        if isinstance(plan, Plan) or not self.ties:  # which take a factorisation of all samples to find
             return [v]
         return [tied(self.system, v, self.ties, free) for free in (True, False)]
 

@@ -10,12 +10,14 @@ trusted.
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import qr
 
+from ...base.gate import heavy
 from ...form import Form
 from ...terms import Array
 from ..kernel.joint import Dropped
@@ -57,7 +59,7 @@ def _dependencies(X: Array) -> Ties:
     """Those of columns."""
     scale = np.abs(X).max(axis=0, initial=0.0)
     scale = np.where(scale > 0.0, scale, 1.0)
-    found: Any = qr(X / scale, mode="r", pivoting=True)
+    found: Any = heavy(2.0 * X.size * X.shape[1], partial(qr, mode="r", pivoting=True), X / scale)
     R, order = found
     pivots = np.abs(np.diagonal(R))
     rank = int((pivots > NEAR * pivots.max(initial=0.0)).sum())
