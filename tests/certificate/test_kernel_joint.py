@@ -500,3 +500,9 @@ def test_classes_with_second_differences_are_certified(n):
     data = gr.NodeData.from_arrays(rng.normal(size=(15 * n, 2)), rng.integers(0, 3, 15 * n), where)
     problem = gr.Problem(gr.MultinomialLoss(data) + 0.2 * gr.L2()(gr.w.across(graph, 2)))
     assert problem.solve(gr.InteriorPoint(), gap=1e-6).status == "certified"
+
+
+def test_weights_that_are_too_small_for_the_kernel_are_none():
+    """As those of prices at the ends of their domains are, where an infimum is not attained."""
+    plan = JointPlan(general([[1.0], [2.0]]), np.array([1e-300, 1.0]))
+    assert plan.joint.root.tolist() == [0.0, 1.0]

@@ -92,6 +92,13 @@ def test_a_process_is_killed_where_nobody_waits_any_more(children):
     assert children[0].poll() is not None  # dead before its time; what stopped the thread may have lost its status
 
 
+def test_a_process_ends_with_a_thread_that_was_stopped_though_it_heard_nothing(children, monkeypatch):
+    monkeypatch.setattr(gate, "stopped", [threading.current_thread()])
+    with pytest.raises(clock.OutOfTimeError):
+        gate.aside(time.sleep, SLOW)
+    assert children[0].poll() is not None
+
+
 def test_an_abort_is_an_error(children):
     with pytest.raises(MemoryError, match=r"the process that worked on it died \(exit status -\d+\)"):
         gate.aside(os.abort)

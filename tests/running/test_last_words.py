@@ -101,11 +101,16 @@ def test_a_last_word_within_another_gets_no_more():
         assert clock.left() > 0.1
 
 
-def test_each_last_word_is_half_as_long_as_the_one_before():
+def test_each_last_word_is_half_as_long_as_the_one_before(monkeypatch):
     with clock.within(0.0):
         for most in (100.0, 50.0, 25.0):
             with clock.within(None), clock.afresh(100.0):
                 assert 0.9 * most < clock.left() <= most
+        monkeypatch.setattr(clock, "SHORTEST", 20.0)  # none is shorter
+        for _ in range(3):
+            with clock.within(None), clock.afresh(100.0):
+                assert 18.0 < clock.left() <= 20.0
+        monkeypatch.undo()
         with clock.within(-1.0), clock.afresh(100.0):  # of another deadline
             assert clock.left() > 90.0
 
