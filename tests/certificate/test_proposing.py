@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import sys
 import weakref
+from dataclasses import replace
 from fractions import Fraction
 
 import networkx as nx
@@ -335,3 +336,15 @@ def test_dependencies_are_looked_for_among_rows_alone(monkeypatch):
     data = gr.NodeData.from_arrays(rng.normal(size=(60, 2)), rng.integers(0, 3, 60), np.repeat(range(6), 10))
     edges = gr.TotalVariation(nx.cycle_graph(6), gr.L2())
     assert gr.Problem(gr.MultinomialLoss(data) + 0.5 * edges).solve(gr.PrimalDual(), gap=1e-6).status == "certified"
+
+
+def test_flows_that_are_off_what_classes_want_are_brought_back():
+    """By more than rounding: by equal shares, to sums that are 0."""
+    rng, graph = np.random.default_rng(0), nx.gnm_random_graph(40, 80, seed=1)
+    data = gr.NodeData.from_arrays(rng.normal(size=(600, 2)), rng.integers(0, 3, 600), np.repeat(range(40), 15))
+    problem = gr.Problem(gr.MultinomialLoss(data) + 0.2 * gr.L2()(gr.w.across(graph, 2)))
+    known = problem.solve(gr.InteriorPoint(), gap=1e-8).certificate
+    (u,) = known.dual_point.flows
+    for size in (1e-10, 1e-7):
+        off = replace(known.dual_point, flows=(u + size * rng.normal(size=u.shape) * np.abs(u).max(),))
+        assert Enclosure(problem.form)(off).value >= known.dual - 1e-6 * abs(known.dual)
