@@ -177,37 +177,29 @@ class Enclosure:
         return JointPlan(self.system, weight, self.dropped)
 
     def _shrunk(self, plan: Plan | JointPlan, v: Array, plain: bool = True) -> Iterator[Proved]:
-        if isinstance(plan, Plan) or not self.ties:  # which take a factorisation of all samples to find
-            yield from self._shrunk_as(plan, v, lambda u: u, plain)
-            return
-        for free in (True, False):
-            yield from self._shrunk_as(plan, v, partial(tied, self.system, ties=self.ties, free=free), plain)
-
-    def _shrunk_as(
-        self, plan: Plan | JointPlan, v: Array, wanted: Callable[[Array], Array], plain: bool
-    ) -> Iterator[Proved]:
-        """Bounds at points that are ``wanted``, as flows with few digits are by ties."""
-        system, v = self.system, wanted(v)
-        left = system.residual(v, v, plain=True)
-        move = plan.moved(left.high.ravel())
-        v = wanted(v - move)
-        z = plan.sizes(ROUNDED * left.error.ravel() + 4 * EPS * np.abs(left.high.ravel()))
-        if self.mixed and self.ties:
-            z = z + 2.0 * plan.sizes(system.residual(v, v, plain=True).size().ravel())  # what few digits leave, again
-        spread = plan.spread(z)
-        needed = 0.0
-        for one in system.flows:
-            need = np.abs(one.taken(move)) + one.taken(spread)
-            needed = max(needed, float(one.penalty.domain.gauge(need / one.scale[:, None]).max(initial=0.0)))
-        for times in (1, self.form.d)[: 1 + (self.form.d > 1)]:  # gauges mostly grow with the size of each coordinate
-            t = SHRUNK + times * needed * MORE
-            if t > MOST:
-                return
-            u, low = wanted((1.0 - t) * v), np.zeros(len(v))
-            with suppress(RefusedError):
-                as_it_is = plain or (self.mixed and self.ties)  # sums of what is corrected would have more digits
-                box = plan.box(system, u, low, z, plain) if as_it_is else self._balanced(plan, u, low)
-                yield lower_bound(system, box, plain), box
+        system, ties = self.system, self.ties if isinstance(plan, JointPlan) else None  # which take a factorisation
+        for free in (True, False) if ties else (True,):
+            wanted = partial(tied, system, ties=ties, free=free) if ties else np.array  # flows with few digits
+            u = wanted(v)
+            left = system.residual(u, u, plain=True)
+            move = plan.moved(left.high.ravel())
+            u = wanted(u - move)
+            z = plan.sizes(ROUNDED * left.error.ravel() + 4 * EPS * np.abs(left.high.ravel()))
+            if ties:  # what few digits leave, here and once more
+                z = z + 2.0 * plan.sizes(system.residual(u, u, plain=True).size().ravel())
+            spread, needed = plan.spread(z), 0.0
+            for one in system.flows:
+                need = np.abs(one.taken(move)) + one.taken(spread)
+                needed = max(needed, float(one.penalty.domain.gauge(need / one.scale[:, None]).max(initial=0.0)))
+            for times in (1, self.form.d)[: 1 + (self.form.d > 1)]:  # gauges mostly grow with each coordinate's size
+                t, low = SHRUNK + times * needed * MORE, np.zeros(len(v))
+                if t > MOST:
+                    break
+                with suppress(RefusedError):
+                    shrunk = wanted((1.0 - t) * u)
+                    as_it_is = plain or ties  # corrections of what is tied would have more digits
+                    box = plan.box(system, shrunk, low, z, plain) if as_it_is else self._balanced(plan, shrunk, low)
+                    yield lower_bound(system, box, plain), box
 
     # ---- a plan for the point ----------------------------------------------------------------------------------------
     def _tried(self, v: Array) -> Proved:
