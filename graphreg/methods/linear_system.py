@@ -12,7 +12,7 @@ import numpy as np
 from ..base.clock import alarm, at_least
 from ..certificate import Certifier, System, center, centred
 from ..form import DualPoint, EdgeBlock, Form, Held, fixes
-from ..oracles import NewtonSystem, affordable
+from ..oracles import NewtonSystem
 from ..running import AbstractDirectMethod, Costs, Outcome, Task
 from ..terms import Array
 from ..terms.losses import AbstractQuadraticLoss
@@ -21,6 +21,7 @@ from ..terms.penalties import FlowDomain
 REFINEMENTS = 5
 ENOUGH = 1e-13  # relative: the residual that is left to the flows
 CLOSE, ROUNDED = 1e-13, 1e-16  # of a residual, and of the first: what conjugate gradients leave
+MOST = 4000  # rounds of these
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,10 @@ class LinearSystem(AbstractDirectMethod):
     with a Gram matrix per node, and a Laplacian of the graph for each penalty ``1/2 z'Qz`` (`SquaredL2`, `Quadratic`).
     Rows of any kind are part of K. Nodes that `Zero` fixes are taken out, and the others solved for.
     It is solved around the best common model, and refined while that makes the residual smaller: by conjugate
-    gradients, preconditioned by the blocks of nodes, where as many rounds as cost less than factors are enough, else
-    by factors of the system of `InteriorPoint`.
-    Flows and prices are the gradients there, balanced by one more solve, so that they are conserved and need no repair.
+    gradients, preconditioned by the blocks of nodes, while as many rounds as take as long as factors promise to be
+    enough, else by factors of the system of `InteriorPoint`.
+    Flows and prices are the gradients there; where a bound needs it they are balanced by one more solve, so that they
+    are conserved and need no repair.
 
     References
     ----------
@@ -77,18 +79,24 @@ class LinearSystem(AbstractDirectMethod):
         v = center(form)[0]
         there = centred(form, v) if v.any() else form
         with alarm():
-            w, point = solved(there)
-        with at_least():
-            certifier.certify(np.where(form.free[:, None], 0.0, w + v), point.flows, point.prices, gap)
-            if v.any() and not certifier.best().holds(gap):  # large targets have cost the bound its last digits
-                near = Certifier(there, certifier)
-                near.certify(w, point.flows, point.prices, gap)
-                certifier.propose_from(near, v, gap)
+            w, point, hessian = minimised(there)
+        best = np.where(form.free[:, None], 0.0, w + v)
+        with at_least():  # losses that are strictly convex absorb what is left of the gradient
+            certain = certifier.from_flows(best, point.flows, gap).holds(gap)
+        if not certain:
+            with alarm():
+                point = balanced(there, point, hessian)
+            with at_least():
+                certifier.certify(best, point.flows, point.prices, gap)
+                if v.any() and not certifier.best().holds(gap):  # large targets have cost the bound its last digits
+                    near = Certifier(there, certifier)
+                    near.certify(w, point.flows, point.prices, gap)
+                    certifier.propose_from(near, v, gap)
         return Outcome(certifier.best(), certifier, "limit", seconds=time.perf_counter() - began)
 
 
-def solved(form: Form) -> tuple[Array, DualPoint]:
-    """The minimiser, and the gradients there, balanced."""
+def minimised(form: Form) -> tuple[Array, DualPoint, Hessian]:
+    """The minimiser, the gradients there, and the Hessian."""
     held, hessian = Held(form), Hessian(form)
 
     def at(w: Array) -> tuple[DualPoint, Array]:
@@ -106,15 +114,28 @@ def solved(form: Form) -> tuple[Array, DualPoint]:
         w, point, left = new, there, rest
         if np.linalg.norm(left) <= enough:
             break
+    return w, point, hessian
+
+
+def balanced(form: Form, point: DualPoint, hessian: Hessian) -> DualPoint:
+    """Gradients near the minimiser, with what balances them."""
+    held = Held(form)
+    left = np.where(held.mask, 0.0, form.conservation(point))
     point = form.mapped(lambda _, x, by: x + by, point, hessian.system.currents(-hessian.solve(left)))
     if not held.mask.any():
-        return w, point
-    return w, DualPoint(held.flows(form, point.flows, form.conservation(point)), point.prices)
+        return point
+    return DualPoint(held.flows(form, point.flows, form.conservation(point)), point.prices)
+
+
+def affordable(form: Form) -> int:
+    """How many rounds of conjugate gradients take as long as factors, as predicted."""
+    costs = Costs(form)
+    return int(min(costs.step / costs.conjugate, MOST))
 
 
 class Hessian:
-    """Solves with the Hessian of the problem: by conjugate gradients where few of their rounds are predicted to be
-    cheaper than factors, and are enough; else by factors."""
+    """Solves with the Hessian of the problem: by conjugate gradients while these promise to take no longer than factors
+    would; else by factors."""
 
     def __init__(self, form: Form) -> None:
         self.form, self.least = form, 0.0
@@ -129,7 +150,8 @@ class Hessian:
         size = float(np.linalg.norm(left))
         self.least = self.least or ROUNDED * size
         if self.rounds:
-            found, rounds = self.system.solve(left, max(CLOSE, self.least / max(size, self.least)), self.rounds)
+            tolerance = max(CLOSE, self.least / max(size, self.least))
+            found, rounds = self.system.solve(left, tolerance, self.rounds, promising=True)
             if rounds < self.rounds:
                 return found
             self.rounds = 0

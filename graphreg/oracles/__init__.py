@@ -18,7 +18,6 @@ from .newton import BesideFlows as BesideFlows
 from .newton import Factors as Factors
 from .newton import NewtonSystem as NewtonSystem
 from .newton import SystemRows as SystemRows
-from .newton import affordable as affordable
 from .newton import check_size as check_size
 from .newton import factor_bytes as factor_bytes
 from .newton import filled_work as filled_work

@@ -611,17 +611,6 @@ class NewtonSystem:
         self._diagonal = np.searchsorted(known, np.arange(size, dtype=np.int64) * (size + 1))
 
 
-ROUND, ENTRY = 1e6, 40.0  # multiplications that a round of conjugate gradients takes as long as, and an entry in it
-AROUND = 1e4  # and what is done for each entry before a factorisation
-SHARE, MOST = 0.15, 400  # of a factorisation that rounds may take, and how many they are
-
-
-def affordable(form: Form) -> int:
-    """How many rounds of conjugate gradients are cheap beside factors."""
-    entries = sum(block.map.flat(form.d).nnz for block in form.blocks)
-    return int(min(SHARE * (work(form) + AROUND * entries) / (ROUND + ENTRY * entries), MOST))
-
-
 def work(form: Form) -> float:
     """About how many multiplications a factorisation takes at most: d^3 sum_i b_i^2 for the band b (see `band`)."""
     return form.once("work", None, lambda: _cubes(form, band))

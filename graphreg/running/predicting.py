@@ -156,6 +156,12 @@ class Costs:
         return self._around_factors + MULTIPLICATION * self.multiplications
 
     @property
+    def conjugate(self) -> float:
+        """Seconds of a round of conjugate gradients for a sum of squares."""
+        n, d = self.form.shape
+        return 3e-5 + 4e-9 * self.differences + n * (1.5e-8 + 2e-9 * d + 5e-10 * d**2)
+
+    @property
     def _around_factors(self) -> float:
         """Seconds of a step, with a look at it, but for its factorisation."""
         form = self.form

@@ -409,12 +409,13 @@ def test_a_task_with_another_budget_knows_what_was_proved():
     assert task.within(Budget(1e-2)).plain_certifier is task.plain_certifier
 
 
-def test_squares_take_rounds_first_where_their_factor_is_dear():
+def test_squares_take_rounds_first_where_a_factor_is_out_of_reach():
     costs = Costs(problem(penalty=gr.SquaredL2).form)
     assert next(iter(plan(costs))) == Stage(gr.LinearSystem())
-    dear = Costs(costs.form)
-    dear.__dict__["multiplications"] = predicting.BAND
-    assert [stage.method.name for stage in plan(dear)] == ["PrimalDual", "LinearSystem", "InteriorPoint", "Exact"]
+    dear, beyond = Costs(costs.form), Costs(costs.form)
+    dear.__dict__["multiplications"], beyond.__dict__["multiplications"] = predicting.BAND, np.inf
+    assert [stage.method.name for stage in plan(dear)] == ["LinearSystem", "InteriorPoint", "Exact"]
+    assert next(iter(plan(beyond))).method.name == "PrimalDual"
 
 
 def test_newton_steps_without_cones_are_fewer():

@@ -14,7 +14,7 @@ from graphreg.datasets import random_problem
 from graphreg.errors import MethodError
 from graphreg.form.form import DualPoint
 from graphreg.methods import linear_system
-from graphreg.methods.linear_system import Hessian, solved
+from graphreg.methods.linear_system import Hessian, balanced, minimised
 from graphreg.oracles import NewtonSystem
 
 METHOD = gr.LinearSystem()
@@ -47,6 +47,12 @@ def test_the_system_is_that_of_the_normal_equations():
     slope = form.conservation(DualPoint(*gradients(form, w)))
     start = form.conservation(DualPoint(*gradients(form, 0.0 * w)))
     np.testing.assert_allclose(H @ w.ravel(), (slope - start).ravel(), atol=1e-12)
+
+
+def solved(form):
+    """The minimiser, and a dual point that balances there."""
+    w, point, hessian = minimised(form)
+    return w, balanced(form, point, hessian)
 
 
 def gradients(form, w):
@@ -109,6 +115,32 @@ def test_factors_follow_where_rounds_are_too_few(penalty, monkeypatch):
     assert taken
     np.testing.assert_allclose(w, expected, rtol=1e-9, atol=1e-11)
     assert np.abs(problem.form.conservation(point)).max() <= 1e-13
+
+
+@pytest.mark.parametrize(("graph", "enough"), [(nx.path_graph(400), False), (nx.complete_graph(40), True)])
+def test_rounds_end_once_they_do_not_promise_to_be_enough(graph, enough):
+    n = len(graph)
+    form = gr.Problem(gr.SquaredLoss(noise(n, 2)) + 1e4 * gr.TotalVariation(graph, gr.SquaredL2())).form
+    system, right, products = Hessian(form).system, np.random.default_rng(2).standard_normal(form.shape), []
+    product = system._apply
+    system._apply = lambda z: products.append(1) or product(z)
+    x, rounds = system.solve(right, 1e-13, 240, promising=True)
+    assert (rounds < 240) == enough
+    assert len(products) == rounds if enough else 30 < len(products) < 120
+    if enough:
+        np.testing.assert_array_equal(x, system.solve(right, 1e-13, 240)[0])
+
+
+@pytest.mark.parametrize("sure", [True, False])
+def test_gradients_are_balanced_where_a_bound_needs_it(sure, monkeypatch):
+    ridge = 0.1 * gr.NodePenalty(gr.SquaredL2()) if sure else 0.0  # without it some node is not strictly convex
+    problem, taken = (
+        gr.Problem(gr.SquaredLoss(noise(9, 2)) + gr.TotalVariation(nx.cycle_graph(9), gr.SquaredL2()) + ridge),
+        [],
+    )
+    monkeypatch.setattr(linear_system, "balanced", lambda *given: taken.append(1) or balanced(*given))
+    assert problem.solve(METHOD, gap=1e-10).status == "certified"
+    assert bool(taken) != sure
 
 
 class Steep(OwnSquare):

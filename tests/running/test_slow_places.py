@@ -57,8 +57,14 @@ def audited() -> str:
         ("graphreg.running.solving.around", lambda: solved(problem(), gr.PrimalDual())),
         ("graphreg.running.solving.torn", lambda: solved(problem(), gr.PrimalDual())),
         ("graphreg.methods.automatic.auto._in_one_pass", lambda: solved(problem(), gr.Auto())),
-        ("graphreg.methods.linear_system.solved", lambda: solved(problem(penalty=gr.SquaredL2()), gr.LinearSystem())),
-        ("graphreg.certificate.Certifier.certify", lambda: solved(problem(penalty=gr.SquaredL2()), gr.LinearSystem())),
+        (
+            "graphreg.methods.linear_system.minimised",
+            lambda: solved(problem(penalty=gr.SquaredL2()), gr.LinearSystem()),
+        ),
+        (
+            "graphreg.certificate.Certifier.from_flows",
+            lambda: solved(problem(penalty=gr.SquaredL2()), gr.LinearSystem()),
+        ),
         ("graphreg.auditing.referee.limit_of", audited),
         ("graphreg.methods.one_node.certified", lambda: solved(lasso(), gr.OneNode())),
         ("graphreg.tuning.cross_validation.folds_of", validated),

@@ -15,7 +15,7 @@ from scipy.sparse.linalg import lsqr
 from ...form import EdgeBlock, Form, held_together
 from ...inputs import components_of, means_of
 from ...terms import Array, bisected
-from ...terms.penalties import AbstractConstraint, AbstractNorm, gauge_of, is_equality, row_norm
+from ...terms.penalties import AbstractConstraint, AbstractNorm, AbstractSmoothPenalty, gauge_of, is_equality, row_norm
 from ..common_model.best_common import center
 from ..kernel.system import Flows
 from .linear import factor_of, factored
@@ -26,6 +26,7 @@ HALVINGS = 60  # of a factor
 MARGIN = 2e-14  # by so much a component is scaled further than its constraints ask for
 WIDENED = 10  # times that rows are moved with those that they push outside
 REFINED = 2  # times that a factor solves
+KNOWN = AbstractConstraint, AbstractNorm, AbstractSmoothPenalty  # of others alone it is not known where they are finite
 ULPS = 4  # by which a projected coordinate may be moved on
 
 
@@ -46,7 +47,7 @@ def feasible(form: Form, w: Array) -> Array:
                 w = _project(edge, w)
         w = tied_means(tied, w)
         w = _shrink(form, constraints, w, min(MARGIN * 2.0**k, 0.5))  # more, where rounding undoes it
-    own = [edge for edge in form.edges if not isinstance(edge.penalty, (AbstractConstraint, AbstractNorm))]
+    own = [edge for edge in form.edges if not isinstance(edge.penalty, KNOWN)]
     finite = all(satisfied(edge, w).all() for edge in own)
     return w if finite else _shrink_all(form, w)
 

@@ -22,6 +22,7 @@ from ...terms import ALIKE, Array, Batch, gram, inverses, times
 from ...terms.penalties import FlowDomain
 
 MOST = 400  # iterations
+LOOKS = 8  # after this share of those that may be made one looks whether they will do
 FILLED, LARGEST = 20, 100_000  # entries of a factor, at least, per node, and nodes, up to which one is made
 TIE = 1e-12  # of the diagonal: what nodes are tied to the ground by, as potentials are known but for a constant
 SMALL = 8  # coordinates up to which a dense matrix per node is cheaper than Woodbury's formula
@@ -89,9 +90,10 @@ class System:
         """(C K z, M X z): the flows and prices that the potentials z drive."""
         return self.form.mapped(lambda block, C: block.conduct(C, z), self.conductances)
 
-    def solve(self, r: Array, tolerance: float, most: int = MOST) -> tuple[Array, int]:
+    def solve(self, r: Array, tolerance: float, most: int = MOST, promising: bool = False) -> tuple[Array, int]:
         """z with (K'CK + X'MX) z = r to a relative residual of ``tolerance`` in the units of the coordinates, or as far
-        as ``most`` iterations come, and the iterations that it took.
+        as ``most`` iterations come, and the iterations that it took. Where they are to be ``promising`` no more are
+        made, and ``most`` is said, once the residual falls too slowly for these to be enough.
 
         The system is consistent for every residual r of conservation.
         """
@@ -100,13 +102,18 @@ class System:
         y = self.precondition(r)
         p, ry = y.copy(), float(np.vdot(r, y))
         best, best_norm = z.copy(), np.inf
-        iteration = 0
+        iteration, look, last = 0, most // LOOKS if promising else most, (0, float(np.linalg.norm(self.units * r)))
         while iteration < most:
             norm = float(np.linalg.norm(self.units * r))
             if norm < best_norm:
                 best[:], best_norm = z, norm
             if norm <= target or not ry > 0.0:
                 break
+            if iteration > look:
+                rate = np.log(last[1] / best_norm) / (iteration - last[0])
+                if rate * (most - iteration) < np.log(best_norm / target):
+                    return best, most
+                look, last = 2 * look, (iteration, best_norm)
             Ap = self._apply(p)
             curvature = float(np.vdot(p, Ap))
             if not curvature > 0.0:

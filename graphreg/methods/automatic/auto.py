@@ -125,9 +125,9 @@ def plan(costs: Costs, newton_first: bool = False) -> Iterator[Stage]:
             yield Stage(direct)
     rounds, newton, exact = (not method.lacks(form) for method in (PrimalDual(), InteriorPoint(), Exact()))
     linear = not LinearSystem().lacks(form) and costs.step < float("inf")
-    follows = costs.step if linear else costs.interior if newton else costs.exact if exact else float("inf")
+    follows = costs.interior if newton else costs.exact if exact else float("inf")
     many = costs.rounds_in(follows) if rounds and follows < float("inf") else -1
-    if many >= 0 and not ((linear or newton) and (newton_first or many < MANY)):
+    if many >= 0 and not linear and not (newton and (newton_first or many < MANY)):
         share = max(int(TRIED * many), FEWEST)
         yield Stage(PrimalDual(), share, max(many - share, 0))
     if linear:
