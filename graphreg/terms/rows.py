@@ -25,6 +25,8 @@ from ..inputs import Graph, Labels, all_of, as_labels, difference_matrix, is_net
 from .maps import AbstractEdges, Differences, Selection
 from .records import GROUND, Array, Space
 
+DIGITS = 50  # of sums of weights over a node, in binary; differences of two of them are exact
+NEAR = 1e-12  # relative: what a weight may change by for that
 INDEX = re.compile(r"\bw_([i-n])\b")
 NO_SIGN = "w_i - w_j of an undirected graph has no sign: give a DiGraph, whose arrow i -> j means w_j - w_i"
 
@@ -681,7 +683,7 @@ class Across(AbstractWay):
         A: Any = D
         between = self.order % 2 == 1
         if self.order > 1:
-            L = sp.csr_array(D.T @ sp.diags_array(own.weight) @ D)
+            L = sp.csr_array(D.T @ sp.diags_array(_summable(own.weight, D)) @ D)
             A = L if not between else D @ L
             for _ in range((self.order - 2) // 2):
                 A = A @ L
@@ -699,6 +701,16 @@ class Across(AbstractWay):
         if self.order == 1 and self.inner.text() == "w_i":
             return "w_j - w_i" if self.arrows.directed else "w_i - w_j"
         return f"({_power(self.order)} {_inner(self.inner)})_{'e' if self.order % 2 else 'i'}"
+
+
+def _summable(weight: Array, D: Any) -> Array:
+    """Weights of edges with few enough digits that sums of them over a node are exact: so differences of what is the
+    same everywhere are exactly 0. As they are, where that would change one by more than a unit in 10^12."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = abs(D) @ (abs(D).T @ weight)  # of both ends: not less than the sum at either
+        unit = 2.0 ** (np.ceil(np.log2(total)) - DIGITS)
+        rounded = np.rint(weight / unit) * unit
+    return rounded if (np.abs(rounded - weight) <= NEAR * weight).all() else weight
 
 
 def _differences(made: Made, one: Array, other: Array, space: Space) -> Differences | None:

@@ -31,7 +31,7 @@ from .recession import Conditions, conditions, cones_of, multipliers
 
 # Bounds on the entries of a direction, and tolerances: the next where the answer of the one before is not verified.
 # ---- linear programmes, by HiGHS, which hears the clock and Ctrl-C ---------------------------------------------------
-LOOKS = ((1e6, 1e-10), (1e3, 1e-10), (1e3, 1e-7))
+LOOKS = ((1e3, 1e-10), (1e3, 1e-7), (1e6, 1e-10))
 MOST_SECONDS = 300.0  # where no time is set: then nothing is known
 
 
@@ -47,13 +47,17 @@ class ProgrammeAnswer:
 
 
 def answers(falls: Any, slack: Any, still: Any) -> Iterator[ProgrammeAnswer]:
-    """x that maximises sum_r min(1, (falls x)_r) over the conditions, with its multipliers; look after look."""
+    """x that maximises sum_r min(1, (falls x)_r) over the conditions, with its multipliers; look after look, and no
+    farther than where nothing falls."""
     rows, count = falls.shape
     none: Any = sp.csr_array((slack.shape[0], rows))
     upper: Any = sp.vstack([sp.hstack([-falls, sp.eye_array(rows)]), sp.hstack([-slack, none])])
     equal = sp.hstack([still, sp.csr_array((still.shape[0], rows))])
     c = np.r_[np.zeros(count), -np.ones(rows)]
+    nearest, nothing = LOOKS[0][0], False
     for far, tolerance in LOOKS:
+        if nothing and far > nearest:
+            return
         bounds = [(-far, far)] * count + [(0.0, 1.0)] * rows
         try:
             result = _solved(c, upper, np.zeros(upper.shape[0]), equal, bounds, tolerance)
@@ -62,6 +66,7 @@ def answers(falls: Any, slack: Any, still: Any) -> Iterator[ProgrammeAnswer]:
         if result is not None:
             marginals = -np.asarray(result.ineqlin.marginals)
             free = np.asarray(result.eqlin.marginals) if still.shape[0] else np.zeros(0)
+            nothing = nothing or result.fun > -0.5
             yield ProgrammeAnswer(np.asarray(result.x)[:count], marginals[:rows], marginals[rows:], free, tolerance)
 
 
@@ -268,8 +273,8 @@ def _away(form: Form, cones: list[RecessionCone]) -> _Away | None:
     found = conditions(form, cones, everything=True)
     if not found.falls.matrix.shape[0]:
         return None
-    answer = next(answers(*found.matrices), None)
-    if answer is None or not (found.falls.matrix @ answer.x > 0.5).any():
+    answer = next((a for a in answers(*found.matrices) if (found.falls.matrix @ a.x > 0.5).any()), None)
+    if answer is None:
         return None
     x = smallest(answer.x, found, answer.tolerance)
     moved = found.falls.moved(x)

@@ -29,7 +29,7 @@ from ..kernel.value import Enclosed, LowerBound, lower_bound
 from .plan import JointPlan, Plan, Planner
 from .shifted_duals import ShiftedDuals
 from .slack import Slack, determined, held_first
-from .ties import Ties, dropped, tied, ties_of
+from .ties import Ties, alike, dropped, tied, ties_of
 
 TINY = 1e-200  # numbers that small may leave their domains by what products of them miss
 SWEEPS = 3  # corrections, each of what the one before left
@@ -102,13 +102,14 @@ class Enclosure:
     def _bounds(self, v: Array, center: Callable[[], DualPoint | None] | None) -> Iterator[Proved]:
         """The best bound of each component so far, next to the point and then farther and farther from it."""
         best, inside = self._nothing(v), self.system.outside is None
-        yield (best := self._better(best, self._tried(v)))
+        if not self.ties:
+            yield (best := self._better(best, self._tried(v)))
         if self.mixed and inside:
             for held in (np.zeros_like(self.flow), self.determined):
-                with suppress(RefusedError):
-                    joint = self._joint(Slack.of(self.system, v, flows=False), held)
-                    for found in self._shrunk(joint, np.where(held, 0.0, v), plain=False):
-                        yield (best := self._better(best, found))
+                for found in self._jointly(np.where(held, 0.0, v), held, plain=False):
+                    yield (best := self._better(best, found))
+        if self.ties:  # which leave the others little to answer with
+            yield (best := self._better(best, self._tried(v)))
         if center is not None:
             yield (best := self._pulled(best, v, center()))
         for flows in (False, True) if inside else ():
@@ -163,43 +164,53 @@ class Enclosure:
     # ---- one plan for all points -------------------------------------------------------------------------------------
     def _plainly(self, v: Array) -> Iterator[Proved]:
         """Bounds next to the point by one plan for all that are not far from it; of rows, next by one of them all."""
-        for plan, rough in ((self.planner.everywhere, True), (self._joint, False))[: 1 + self.mixed]:
-            with suppress(RefusedError, np.linalg.LinAlgError):
-                yield from self._shrunk(plan(Slack.of(self.system, v, flows=False, rough=rough)), v)
+        with suppress(RefusedError, np.linalg.LinAlgError):
+            yield from self._shrunk(self.planner.everywhere(Slack.of(self.system, v, flows=False, rough=True)), v)
+        if self.mixed:
+            yield from self._jointly(v)
 
     @cached_property
     def mixed(self) -> bool:
         """Whether rows tie all equations into one system."""
         return any(one.mixed for one in self.system.summands)
 
-    def _joint(self, slack: Slack, held: Array | None = None) -> JointPlan:
-        weight = slack.weight if held is None else np.where(held, 0.0, slack.weight)
-        return JointPlan(self.system, weight, self.dropped)
+    def _jointly(self, v: Array, held: Array | None = None, plain: bool = True) -> Iterator[Proved]:
+        """Bounds by one system of all equations, without those that follow from others: at every node, where flows are
+        as ties want them; then one for each component, where sums of the others over its nodes say so."""
+        weight = Slack.of(self.system, v, flows=False).weight
+        weight = weight if held is None else np.where(held, 0.0, weight)
+        few = [partial(tied, self.system, ties=self.ties, free=free) for free in (True, False)]
+        for of, wanted in ((self.dropped, few), (self.alike, [None])) if self.ties else ((NOTHING, [None]),):
+            with suppress(RefusedError, np.linalg.LinAlgError):
+                plan = JointPlan(self.system, weight, of)
+                for each in wanted:
+                    yield from self._shrunk(plan, v, plain, each)
 
-    def _shrunk(self, plan: Plan | JointPlan, v: Array, plain: bool = True) -> Iterator[Proved]:
-        system, ties = self.system, self.ties if isinstance(plan, JointPlan) else None  # which take a factorisation
-        for free in (True, False) if ties else (True,):
-            wanted = partial(tied, system, ties=ties, free=free) if ties else np.array  # flows with few digits
-            u = wanted(v)
-            left = system.residual(u, u, plain=True)
-            move = plan.moved(left.high.ravel())
-            u = wanted(u - move)
-            z = plan.sizes(ROUNDED * left.error.ravel() + 4 * EPS * np.abs(left.high.ravel()))
-            if ties:  # what few digits leave, here and once more
-                z = z + 2.0 * plan.sizes(system.residual(u, u, plain=True).size().ravel())
-            spread, needed = plan.spread(z), 0.0
-            for one in system.flows:
-                need = np.abs(one.taken(move)) + one.taken(spread)
-                needed = max(needed, float(one.penalty.domain.gauge(need / one.scale[:, None]).max(initial=0.0)))
-            for times in (1, self.form.d)[: 1 + (self.form.d > 1)]:  # gauges mostly grow with each coordinate's size
-                t, low = SHRUNK + times * needed * MORE, np.zeros(len(v))
-                if t > MOST:
-                    break
-                with suppress(RefusedError):
-                    shrunk = wanted((1.0 - t) * u)
-                    as_it_is = plain or ties  # corrections of what is tied would have more digits
-                    box = plan.box(system, shrunk, low, z, plain) if as_it_is else self._balanced(plan, shrunk, low)
-                    yield lower_bound(system, box, plain), box
+    def _shrunk(
+        self, plan: Plan | JointPlan, v: Array, plain: bool = True, few: Callable[[Array], Array] | None = None
+    ) -> Iterator[Proved]:
+        """``few`` gives flows few digits, as ties want them."""
+        system, wanted = self.system, few or np.array
+        u = wanted(v)
+        left = system.residual(u, u, plain=True)
+        move = plan.moved(left.high.ravel())
+        u = wanted(u - move)
+        z = plan.sizes(ROUNDED * left.error.ravel() + 4 * EPS * np.abs(left.high.ravel()))
+        if few:  # what few digits leave, here and once more
+            z = z + 2.0 * plan.sizes(system.residual(u, u, plain=True).size().ravel())
+        spread, needed = plan.spread(z), 0.0
+        for one in system.flows:
+            need = np.abs(one.taken(move)) + one.taken(spread)
+            needed = max(needed, float(one.penalty.domain.gauge(need / one.scale[:, None]).max(initial=0.0)))
+        for times in (1, self.form.d)[: 1 + (self.form.d > 1)]:  # gauges mostly grow with each coordinate's size
+            t, low = SHRUNK + times * needed * MORE, np.zeros(len(v))
+            if t > MOST:
+                break
+            with suppress(RefusedError):
+                shrunk = wanted((1.0 - t) * u)
+                as_it_is = plain or few  # corrections of what is tied would have more digits
+                box = plan.box(system, shrunk, low, z, plain) if as_it_is else self._balanced(plan, shrunk, low)
+                yield lower_bound(system, box, plain), box
 
     # ---- a plan for the point ----------------------------------------------------------------------------------------
     def _tried(self, v: Array) -> Proved:
@@ -269,13 +280,19 @@ class Enclosure:
 
     @cached_property
     def ties(self) -> Ties:
-        """The dependencies of columns."""
-        return ties_of(self.form) if self.like is None else self.like.ties
+        """The dependencies of columns, where rows ask for them."""
+        known = {} if not self.mixed or self.system.outside is not None else None
+        return known if known is not None else ties_of(self.form) if self.like is None else self.like.ties
 
     @cached_property
     def dropped(self) -> Dropped:
-        """The equations that follow from others by these."""
-        return dropped(self.system, self.ties) if self.ties else NOTHING
+        """The equations that follow from others at their nodes by these."""
+        return dropped(self.system, self.ties)
+
+    @cached_property
+    def alike(self) -> Dropped:
+        """Those that follow from others over their components, as of rows of differences."""
+        return alike(self.system, self.ties)
 
     @cached_property
     def determined(self) -> Array:

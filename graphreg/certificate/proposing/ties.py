@@ -111,3 +111,15 @@ def dropped(system: System, ties: Ties) -> Dropped:
     moves = sp.csr_array((value, (row, column)), shape=(system.size,) * 2)
     moves.eliminate_zeros()
     return Dropped(of, moves)
+
+
+def alike(system: System, ties: Ties) -> Dropped:
+    """At the first node of each component the equation of a coordinate that follows from others, summed over all nodes:
+    where rows take no notice of what is added to all of them."""
+    d, out = system.form.d, {}
+    for c in range(system.form.n_components):
+        nodes = np.flatnonzero(system.form.component == c).tolist()
+        for j, nu in ties.items():
+            each = {k: Fraction(int(nu[k])) for k in np.flatnonzero(nu).tolist()}
+            out[nodes[0] * d + j] = {i * d + k: y for i in nodes for k, y in each.items()}
+    return Dropped(out)
