@@ -175,12 +175,12 @@ class Enclosure:
         return any(one.mixed for one in self.system.summands)
 
     def _jointly(self, v: Array, held: Array | None = None, plain: bool = True) -> Iterator[Proved]:
-        """Bounds by one system of all equations, without those that follow from others: at every node, where flows are
-        as ties want them; then one for each component, where sums of the others over its nodes say so."""
+        """Bounds by one system of all equations, without those that follow from others: one for each component, where
+        sums over its nodes say so; then one at every node, where flows are as ties want them."""
         weight = Slack.of(self.system, v, flows=False).weight
         weight = weight if held is None else np.where(held, 0.0, weight)
         few = [partial(tied, self.system, ties=self.ties, free=free) for free in (True, False)]
-        for of, wanted in ((self.dropped, few), (self.alike, [None])) if self.ties else ((NOTHING, [None]),):
+        for of, wanted in ((self.alike, [None]), (self.dropped, few)) if self.ties else ((NOTHING, [None]),):
             with suppress(RefusedError, np.linalg.LinAlgError):
                 plan = JointPlan(self.system, weight, of)
                 for each in wanted:

@@ -98,7 +98,7 @@ class JointPlan:
         self.system, self.dropped, self._kept = system, dropped, np.ones(system.shape[0], dtype=bool)
         if dropped.moves is not None:
             weight = np.where(dropped.moves.diagonal() == 0.0, 0.0, weight)
-            self._kept[list(dropped.combinations)] = False
+        self._kept[list(dropped.combinations)] = False
         root, none = np.sqrt(weight), np.zeros(system.form.n_components, dtype=bool)
         root[root < 1.0 / RANGE] = 0.0
         B = sp.csr_array(system.kind.rows(np.arange(system.size)))
