@@ -738,9 +738,11 @@ class Along(AbstractWay):
         (made, place), T, t = self.by_node(space, "path leads along"), len(self.path), self.places
         rows = _found(self.path, place)
         A: Any = sp.csr_array((np.ones(T), (np.arange(T), rows)), shape=(T, made.shape[0]))
+        path = difference_matrix(np.arange(T - 1), np.arange(1, T), T)
         for r in range(min(self.order, T)):
             if r > 0 and t is not None:
-                A = sp.diags_array(r / (t[r:] - t[:-r])) @ A
+                slope = r / (t[r:] - t[:-r])
+                A = sp.diags_array(_summable(slope, path) if r == 1 else slope) @ A
             A = sp.csr_array(A[1:] - A[:-1])
         keys = tuple(tuple(self.path[i : i + self.order + 1]) for i in range(A.shape[0]))
         edges = _differences(made, rows[:-1], rows[1:], space) if self.order == 1 else None

@@ -24,6 +24,20 @@ def logistic(**nodes):
     return gr.LogisticLoss(gr.NodeData.from_arrays(X, [row[1] for row in rows], [row[0] for row in rows]))
 
 
+def test_no_programme_looks_farther_where_nothing_falls_near(monkeypatch):
+    real, reach = attainment._solved, []
+
+    def counted(c, upper, right, equal, bounds, tolerance):
+        reach.append(bounds[0][1])
+        return real(c, upper, right, equal, bounds, tolerance)
+
+    monkeypatch.setattr(attainment, "_solved", counted)
+    for falls, looks in (([[1.0], [-1.0]], 2), ([[1.0], [1.0]], 3)):
+        none = sp.csr_array((0, 1))
+        assert len(list(attainment.answers(sp.csr_array(np.array(falls)), none, none))) == looks
+        assert (1e6 in reach) == (looks == 3)
+
+
 def pair(*, lonely=False):
     graph = nx.Graph([("a", "b")])
     if lonely:

@@ -15,7 +15,7 @@ from graphreg.certificate.kernel.joint import Dropped, Joint, far_from_square
 from graphreg.certificate.kernel.system import System
 from graphreg.certificate.proposing.plan import JointPlan
 from graphreg.certificate.proposing.slack import determined
-from graphreg.certificate.proposing.ties import dropped, tied, ties_of
+from graphreg.certificate.proposing.ties import alike, dropped, tied, ties_of
 
 
 def joint(system, root, scale=None, mu=None, G=None):
@@ -400,9 +400,21 @@ def with_ties(seed):
     return rng, system, dropped(system, ties), v
 
 
+def over_components(seed):
+    """Classes with second differences over a weighted graph: the system, what is dropped, and any flows and prices."""
+    rng, graph = np.random.default_rng(seed), nx.path_graph(4)
+    graph.add_edges_from([(0, 2), (4, 5)])
+    nx.set_edge_attributes(graph, {edge: rng.uniform(0.1, 1.0) for edge in graph.edges}, "weight")
+    data = gr.NodeData.from_arrays(rng.normal(size=(18, 1)), rng.integers(0, 3, 18), np.repeat(range(6), 3))
+    form = gr.Problem(gr.MultinomialLoss(data) + gr.L1()(gr.w.across(graph, 2)) + gr.L2()(gr.w.across(graph))).form
+    system = System(form)
+    return rng, system, alike(system, ties_of(form)), rng.standard_normal(system.size)
+
+
 def exactly_balanced(system, of, root, v):
     """The point that weights and what moves with them lead to, in rationals."""
-    B, M = matrix(system), [numbers(row) for row in of.moves.toarray()]
+    moves = sp.eye_array(system.size) if of.moves is None else of.moves
+    B, M = matrix(system), [numbers(row) for row in moves.toarray()]
     kept = [i for i in range(len(B)) if i not in of.combinations]
     r, x = numbers(root), numbers(v)
     H = [[sum(a * b * t * t for a, b, t in zip(B[i], B[j], r, strict=True)) for j in kept] for i in kept]
@@ -414,9 +426,10 @@ def exactly_balanced(system, of, root, v):
 
 
 @pytest.mark.parametrize("plain", [False, True])
-def test_equations_that_follow_from_others_hold_at_the_point_that_is_proved(plain):
-    for seed in range(12):
-        rng, system, of, v = with_ties(seed)
+@pytest.mark.parametrize(("case", "seeds"), [(with_ties, 12), (over_components, 3)])
+def test_equations_that_follow_from_others_hold_at_the_point_that_is_proved(case, seeds, plain):
+    for seed in range(seeds):
+        rng, system, of, v = case(seed)
         weight = 10.0 ** rng.uniform(-1, 1, system.size)
         plan = JointPlan(system, weight, of)
         box = plan.joint.balanced(system, v, 0.0 * v, plain)

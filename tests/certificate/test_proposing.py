@@ -348,3 +348,15 @@ def test_flows_that_are_off_what_classes_want_are_brought_back():
     for size in (1e-10, 1e-7):
         off = replace(known.dual_point, flows=(u + size * rng.normal(size=u.shape) * np.abs(u).max(),))
         assert Enclosure(problem.form)(off).value >= known.dual - 1e-6 * abs(known.dual)
+
+
+@pytest.mark.parametrize("penalty", [gr.L1(), gr.LInf(), gr.L2()])
+@pytest.mark.parametrize("rows", ["second", "third", "first and second"])
+def test_classes_with_differences_over_a_weighted_graph(rows, penalty):
+    """Sums over classes of their flows are no zeros at the optimum, but balance."""
+    rng, graph = np.random.default_rng(1), nx.gnm_random_graph(40, 70, seed=1)
+    nx.set_edge_attributes(graph, {edge: 10.0 ** rng.uniform(-1, 1) for edge in graph.edges}, "weight")
+    data = gr.NodeData.from_arrays(rng.normal(size=(400, 2)), rng.integers(0, 3, 400), np.repeat(range(40), 10))
+    rough = penalty(gr.w.across(graph, 3 if rows == "third" else 2))
+    rough = rough + penalty(gr.w.across(graph)) if rows == "first and second" else rough
+    assert gr.Problem(gr.MultinomialLoss(data) + 0.3 * rough).solve(gr.InteriorPoint(), gap=1e-6).status == "certified"

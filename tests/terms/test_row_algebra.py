@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from fractions import Fraction
 from itertools import pairwise
 
 import networkx as nx
@@ -122,6 +123,38 @@ def test_sums_of_rows_and_numbers_are_those_of_vectors():
             v = (M @ v, v @ Q, v - b, c * v, v + 2.0 * v, b - v)[what]
         made = rows.made(TWO)
         np.testing.assert_allclose((made.K @ POINT.ravel()).reshape(v.shape) - made.b, v, atol=1e-10)
+
+
+def sums_of_rows(rows, space=ONE):
+    """What the same number everywhere gives, in rationals."""
+    K = rows.made(space).K.tocsr()
+    each = (K.data[a:b].tolist() for a, b in pairwise(K.indptr))
+    return {sum(map(Fraction, entries)) for entries in each}
+
+
+@pytest.mark.parametrize("order", [2, 3])
+def test_differences_of_what_is_the_same_everywhere_are_0_exactly(order):
+    """Else classes, of which a common number changes no loss, have another infimum than the one that is meant, 1e16
+    away."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        graph = GRAPH.copy()
+        weight = {edge: 10.0 ** rng.uniform(-1.5, 1.5) for edge in graph.edges}
+        nx.set_edge_attributes(graph, weight, "weight")
+        assert sums_of_rows(w.across(graph, order)) == {0}
+        exact = nx.laplacian_matrix(graph, nodelist=range(N)).toarray()
+        exact = exact if order == 2 else incidence(graph) @ exact
+        np.testing.assert_allclose(w.across(graph, order).made(ONE).K.toarray(), exact, rtol=0, atol=1e-12)
+        if order == 2:
+            assert sums_of_rows(w.along(range(N), 2, at=np.cumsum(rng.uniform(0.1, 3.0, N)))) == {0}
+
+
+def test_weights_that_sums_would_lose_stay_as_they_are():
+    graph = nx.path_graph(N)
+    nx.set_edge_attributes(graph, {edge: 10.0 ** (-6 * k) / 3.0 for k, edge in enumerate(graph.edges)}, "weight")
+    K = w.across(graph, 2).made(ONE).K
+    for i, j, c in graph.edges(data="weight"):
+        assert K[i, j] == -c
 
 
 def test_keys():
