@@ -28,7 +28,7 @@ from ..kernel.system import Summand, System
 from ..kernel.value import Enclosed, LowerBound, lower_bound
 from .plan import JointPlan, Plan, Planner
 from .shifted_duals import ShiftedDuals
-from .slack import Slack, determined, held_first
+from .slack import Slack, determined, held_first, without_dust
 from .ties import Ties, alike, dropped, tied, ties_of
 
 TINY = 1e-200  # numbers that small may leave their domains by what products of them miss
@@ -39,6 +39,7 @@ PULLS = (4e-15, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 1e-2)  # shares of the way
 ROUNDED = 3.0  # of what sums may miss at a point: what they and its correction leave there
 SHRUNK = 1e-13  # what flows are shrunk by beside what they need: they may be rounded out of their domains as they are
 MOST = 1e-2  # what they may be shrunk by in all
+ALIKE = 0.25  # a power of weights that makes them more alike
 Proved = tuple[LowerBound, Balanced]
 
 
@@ -90,6 +91,7 @@ class Enclosure:
             for found in self._plainly(v):
                 if float(found[0].lower.sum()) >= least:
                     return self._enclosed(*found)
+        v = without_dust(self.system, v)
         best = self._nothing(v)
         for best in self._bounds(v, center):
             if _whole(best):
@@ -105,8 +107,9 @@ class Enclosure:
         if not self.ties:
             yield (best := self._better(best, self._tried(v)))
         if self.mixed and inside:
-            for held in (np.zeros_like(self.flow), self.determined):
-                for found in self._jointly(np.where(held, 0.0, v), held, plain=False):
+            none = np.zeros_like(self.flow)
+            for held, power in ((none, 1.0), (none, ALIKE), (self.determined, 1.0)):
+                for found in self._jointly(np.where(held, 0.0, v), held, power, plain=False):
                     yield (best := self._better(best, found))
         if self.ties:  # which leave the others little to answer with
             yield (best := self._better(best, self._tried(v)))
@@ -174,10 +177,13 @@ class Enclosure:
         """Whether rows tie all equations into one system."""
         return any(one.mixed for one in self.system.summands)
 
-    def _jointly(self, v: Array, held: Array | None = None, plain: bool = True) -> Iterator[Proved]:
+    def _jointly(
+        self, v: Array, held: Array | None = None, power: float = 1.0, plain: bool = True
+    ) -> Iterator[Proved]:
         """Bounds by one system of all equations, without those that follow from others: one for each component, where
-        sums over its nodes say so; then one at every node, where flows are as ties want them."""
-        weight = Slack.of(self.system, v, flows=False).weight
+        sums over its nodes say so; then one at every node, where flows are as ties want them. A ``power`` below 1 has
+        prices near their ends answer, too, where there are too few others."""
+        weight = Slack.of(self.system, v, flows=False).weight ** power
         weight = weight if held is None else np.where(held, 0.0, weight)
         few = [partial(tied, self.system, ties=self.ties, free=free) for free in (True, False)]
         for of, wanted in ((self.alike, [None]), (self.dropped, few)) if self.ties else ((NOTHING, [None]),):

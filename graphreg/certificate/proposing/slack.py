@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from ...base.csgraph import breadth_first_order, maximum_bipartite_matching
 from ...terms import Array
+from ..kernel.arithmetic import EPS
 from ..kernel.system import Prices, System
 
 ROOMY = 1e-4  # of a domain at scale 1
@@ -38,6 +39,16 @@ class Slack:
                 depth = np.select([depth > ROOMY, depth > 0.0], [1.0, ROOMY], 0.0)
             np.multiply(s, np.minimum(depth, 1.0) ** 2, out=one.taken(weight))
         return Slack(room, weight)
+
+
+def without_dust(system: System, v: Array) -> Array:
+    """A point whose prices are 0 where they are so near to it, and it is an end of their domain, that rounding moves
+    them out: as at nodes whose hinges all are 0."""
+    v = v.copy()
+    for one in system.prices:
+        a, s = one.taken(v), one.scale[:, None]
+        a[(np.abs(a) < EPS * s) & (_depth(one, a / s) < EPS)] = 0.0
+    return v
 
 
 def determined(system: System) -> Array:
