@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -248,12 +249,21 @@ class Enclosure:
         box = Balanced(v, zero, zero, np.ones(len(none), dtype=bool))
         return LowerBound(none, np.zeros(len(v), dtype=bool), "", True), box
 
+    def _near(self, v: Array) -> Proved:
+        """The bound next to a point by one system of all equations, where rows tie them, or else as they are tried."""
+        best = self._nothing(v)
+        if self.mixed and self.system.outside is None:
+            for best in accumulate(self._jointly(v, power=ALIKE, plain=False), self._better, initial=best):
+                if _whole(best):
+                    return best
+        return self._better(best, self._tried(v))
+
     def _pulled(self, best: Proved, v: Array, middle: DualPoint | None) -> Proved:
         """No point is tried nearer than one that will not do for each component for which the farthest does."""
         inner = np.zeros_like(v) if middle is None or not middle.is_finite() else self.system.flat(middle)
         near, left, k, wanted = best, PULLS, 0, np.ones(len(best[0].lower), dtype=bool)
         while left:  # the nearest, the farthest, and then between them
-            found = self._tried(v + left[k] * (inner - v))
+            found = self._near(v + left[k] * (inner - v))
             best, nearer = self._better(best, found), self._better(near, found)
             wanted = np.isfinite(best[0].lower) if left[k] == PULLS[-1] else wanted
             before, now = ((np.isfinite(each[0].lower) >= wanted).all() for each in (near, nearer))
