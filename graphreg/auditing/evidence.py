@@ -12,7 +12,7 @@ from .behaviour import ENDS, PATH, Repeats, order, steep, stressed, unsettled
 from .course import Course
 from .limits import Limit
 from .locality import Delays, confirmed, delays
-from .report import IN_THE_LIMIT, RIGHT, Finding
+from .report import IN_THE_LIMIT, RIGHT, UNCLAIMED, Finding
 
 ORDER = (
     *("run", "limit", "locality", "promptness", "mixing", "balance", "dictionary", "drift", "start"),
@@ -20,9 +20,9 @@ ORDER = (
 )
 SOME = 0.2  # of the pairs of nodes that are no neighbours, that may be early where single reads are the mistake
 DESPITE = {  # a right limit, by the evidence that fails
-    "steps": "never settles",
     "locality": "right limit, not local",
     "promptness": "right limit, late",
+    "steps": "right limit, long steps",
     "steep data": "right limit, fixed steps",
 }
 SHOWN = 3  # pairs of nodes that a sentence lists
@@ -49,7 +49,9 @@ class Evidence:
 
     # ---- one piece after the other -----------------------------------------------------------------------------------
     def limit(self, limit: Limit, where: str = "") -> None:
-        if limit.kind in (RIGHT, IN_THE_LIMIT):
+        if any(each.evidence == "run" and each.outcome == "fails" for each in self.found):
+            self.add("limit", "remark", f"before it failed: {limit.why}")
+        elif limit.kind in (RIGHT, IN_THE_LIMIT):
             self.add("limit", "holds", where + limit.why)
         elif limit.kind == "undecided":
             self.add("limit", "remark", where + limit.why)
@@ -163,7 +165,7 @@ class Evidence:
                 self.skip("steps", f"with {instance} {course.why}")
             elif unsettled(course):
                 how = "diverges" if course.ended == "diverged" else "goes to and fro and does not settle"
-                self._claimed("limit", "steps", f"with {instance} it {how}")
+                self._claimed("steps", "steps", f"with {instance} it {how}")
                 self.add("steps", "name", "step too long for the coupling; on the problem given it happens to converge")
                 return
             else:
@@ -179,13 +181,16 @@ class Evidence:
         self.add("steep data", "holds", "with features of one node, and of all, x 10 it does not diverge")
 
     # ---- all of them -------------------------------------------------------------------------------------------------
-    def ordered(self) -> tuple[Finding, ...]:
-        """The findings in the order of the evidence; the first name is the name, the others are consistent with it."""
+    def ordered(self, right: bool) -> tuple[Finding, ...]:
+        """The findings in the order of the evidence; the first name is the name, the others are consistent with it.
+        Where the limit is right, the name of what was not claimed is a remark."""
+        failed = {each.evidence for each in self.found if each.outcome == "fails"}
         place = {evidence: k for k, evidence in enumerate(ORDER)}
         out: list[Finding] = []
         for each in sorted(self.found, key=lambda finding: place.get(finding.evidence, len(ORDER))):
             named = any(other.outcome == "name" for other in out)
-            out.append(replace(each, outcome="consistent") if named and each.outcome == "name" else each)
+            told = "remark" if right and each.evidence not in failed else "consistent" if named else "name"
+            out.append(replace(each, outcome=told) if each.outcome == "name" else each)
         return tuple(out)
 
     def verdict(self, limit: Limit | None, raised: bool) -> str:
@@ -193,5 +198,5 @@ class Evidence:
         if limit is None or limit.kind == "none" or raised:
             return "no limit"
         if limit.kind not in (RIGHT, IN_THE_LIMIT):
-            return limit.kind
+            return limit.kind if "limit" in self.claims else UNCLAIMED
         return next((verdict for evidence, verdict in DESPITE.items() if evidence in failed), limit.kind)

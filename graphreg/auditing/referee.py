@@ -69,8 +69,9 @@ def audit(
     claims : sequence of {"limit", "local", "prompt", "repeatable", "steps"}, optional
         What the algorithm is meant to be: right in the limit; local, no node knows of another before messages between
         neighbours can have come; prompt, no message is held back; repeatable, the same seed gives the same run;
-        steps, these follow the data, so that steeper ones do no harm. All of them by default (but what takes a step in
-        one place, as with a server, is not held to be local). Only what is claimed can fail.
+        steps, these follow the problem, so that steeper data and a stronger coupling do no harm. All of them by default
+        (but what takes a step in one place, as with a server, is not held to be local). Only what is claimed can fail,
+        and a run that raises or gives no points; of the rest what is found is a remark.
     progress : bool, optional
         Whether to show on stderr, after a second, what is being tried; by default where that is a terminal.
 
@@ -283,6 +284,7 @@ class _Referee:
     # ---- the verdict -------------------------------------------------------------------------------------------------
     def report(self, given: Any) -> Audit:
         course, optimum = self.course, self.optimum
+        wrong = self.limit is None or self.limit.kind in ("wrong", "never settles")
         grid = np.unique(np.geomspace(1, max(len(course.points), 1), GRID).astype(int) - 1)[: len(course.points)]
         known = optimum is not None and len(course.points) > 0
         distances, certificate = list[tuple[int, float]](), None
@@ -296,7 +298,7 @@ class _Referee:
             algorithm=self.algorithm.name,
             kind=self.kind,
             verdict=self.evidence.verdict(self.limit, course.ended == "raised"),
-            findings=self.evidence.ordered(),
+            findings=self.evidence.ordered(not wrong),
             claims=self.evidence.claims,
             rounds=course.total,
             distances=np.array(distances).reshape(-1, 2),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-RIGHT, IN_THE_LIMIT = "right", "right in the limit"
+RIGHT, IN_THE_LIMIT, UNCLAIMED = PASSED = "right", "right in the limit", "limit not claimed"
 MARKS = {"holds": "pass", "fails": "FAIL", "name": "NAME", "consistent": "with", "remark": "note", "not tried": "skip"}
 COLUMNS = ("evidence", "outcome", "sentence")
 WIDTH = 11
@@ -61,8 +61,9 @@ class Audit(Shown):
     algorithm, kind : str
         Its name, and what it was given as: function, step, iteration or iterable.
     verdict : str
-        "right", "right in the limit", "right limit, not local", "right limit, late", "right limit, fixed
-        steps", "wrong", "never settles", "undecided", or "no limit" where it raised an exception or gave no points.
+        "right", "right in the limit", "right limit, not local", "right limit, late", "right limit, long steps", "right
+        limit, fixed steps", "wrong", "never settles", "undecided", "limit not claimed" of any limit but the first two
+        that ``claims`` leaves out, or "no limit" where it raised an exception or gave no points. See docs/auditing.md.
     findings : tuple of Finding
         In the order of the evidence.
     claims : tuple of str
@@ -110,10 +111,10 @@ class Audit(Shown):
 
     @property
     def ok(self) -> bool:
-        """True where the limit is right and nothing that was claimed fails, as far as it was tried (see `untried`);
-        False where it is undecided, or the audit was interrupted."""
+        """True where nothing that was claimed fails, as far as it was tried (see `untried`), and the limit is right
+        or not claimed; False where it is undecided, or the audit was interrupted."""
         fails = any(each.outcome == "fails" for each in self.findings)
-        return self.verdict in (RIGHT, IN_THE_LIMIT) and not fails and not self.interrupted
+        return self.verdict in PASSED and not fails and not self.interrupted
 
     @property
     def untried(self) -> tuple[Finding, ...]:
@@ -169,7 +170,7 @@ class Audit(Shown):
 
     def _lines(self) -> list[str]:
         head = f"{visible(self.algorithm)} ({self.kind}): {self.verdict}"
-        if self.verdict in (RIGHT, IN_THE_LIMIT) and self.untried:
+        if self.verdict in PASSED and self.untried:
             parts = ", ".join(f"{each.evidence} ({visible(each.sentence.partition(';')[0])})" for each in self.untried)
             head += f" as far as it was checked; {count(len(self.untried), 'part')} skipped: {parts}"
         if self.verdict == "undecided":

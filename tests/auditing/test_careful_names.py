@@ -14,6 +14,7 @@ from benchmarks.audits.unusual import sweeps
 from graphreg.auditing.algorithms import algorithm_of
 from graphreg.auditing.evidence import Evidence
 from graphreg.auditing.locality import delays
+from graphreg.auditing.referee import CLAIMS
 
 
 def far_away(empty=6):
@@ -191,3 +192,46 @@ def test_sweeps_are_local_as_far_as_can_be_told():
     assert report.ok, report
     assert any("one after the other, or reads of non-neighbours" in each.sentence for each in report.findings)
     assert gr.audit(problem, sweeps, claims=["local"]).verdict == "right limit, not local"
+
+
+SLIPS = {
+    "limit": ("l2", lambda problem: primal_dual(problem, factor=0.5)),
+    "prompt": ("l2", lambda problem: primal_dual(problem, late=True)),
+    "local": ("consensus", lambda problem: reads_a_stranger(problem)),
+    "repeatable": ("l2", lambda problem: unseeded(problem)),
+}
+
+
+def reads_a_stranger(problem):
+    """The point is all but right, and node 0 hears of node 6, which is no neighbour."""
+    for w in decentralised(problem):
+        w[0] += 1e-7 * np.tanh(w[6])
+        yield w
+
+
+def unseeded(problem):
+    shift = np.random.default_rng().normal()
+    for k, (w, _) in enumerate(primal_dual(problem)):
+        yield w + shift * 0.5**k
+
+
+@pytest.mark.parametrize("claim", SLIPS)
+def test_nothing_that_is_not_claimed_can_fail(claim):
+    kind, slip = SLIPS[claim]
+    others = [each for each in CLAIMS if each not in (claim, "steps")]
+    claimed, left_out = (gr.audit(network(kind), slip, claims=some, rounds=1500) for some in ([claim], others))
+    assert not claimed.ok, claimed
+    assert left_out.ok, left_out
+    assert "fails" not in {each.outcome for each in left_out.findings}
+    assert left_out.verdict in ("right", "right in the limit", "limit not claimed")
+    assert claim != "limit" or (left_out.verdict, claimed.verdict) == ("limit not claimed", "wrong")
+
+
+def test_a_run_that_raises_where_it_has_arrived_passes_no_limit():
+    def raises(problem):
+        yield from primal_dual(problem, limit=99)
+        raise RuntimeError("no more")
+
+    report = gr.audit(network("l2"), raises, claims=["repeatable"])
+    assert (report.verdict, report.ok) == ("no limit", False)
+    assert [each.outcome for each in report.findings if each.evidence == "limit"] == ["remark"]
