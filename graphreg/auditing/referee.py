@@ -78,8 +78,8 @@ def audit(
     Returns
     -------
     Audit
-        ``print`` it; ``.ok``, ``.verdict``, ``.name``, ``.findings``, ``.table()``, ``.plot()``, ``.to_html()``. After
-        Ctrl-C what was found until then.
+        ``print`` it; ``.ok``, ``.verdict``, ``.name``, ``.findings``, ``.table()``, ``.plot()``, ``.report(file)``, a
+        page. After Ctrl-C what was found until then.
 
     Raises
     ------

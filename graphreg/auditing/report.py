@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -202,19 +203,20 @@ class Audit(Shown):
     def __str__(self) -> str:
         return page("\n".join(textwrap.fill(line, LONGEST, **WRAPPED) for line in self._lines()))
 
-    def to_html(self) -> str:
-        """The report as a fragment of HTML: a heading, a table and the figures below it. Names are escaped.
+    def report(self, file: str | Path) -> None:
+        """Write what ``print`` says as a page (HTML) that opens offline. A report that is there is replaced, anything
+        else is not.
 
-        Returns
-        -------
-        str
+        Raises
+        ------
+        ModelError
+            Where the file cannot be written.
 
         Examples
         --------
-        >>> gr.audit(problem, [problem.solve().coef]).to_html().startswith("<p")
-        True
+        >>> gr.audit(problem, [problem.solve().coef]).report(folder / "audit.html")
         """
-        return self.__html__()
+        shortcut("Audit.report")(self, file)
 
     def _html(self) -> Iterable[Html]:
         first, *rest = self._lines()
