@@ -154,6 +154,12 @@ class Evidence:
             self.skip("order", "the nodes cannot be put in another order")
         elif found[1] > ENDS:
             self.add("order", "consistent", f"another order of the nodes changes the limit (by {found[1]:.1e})")
+            even = [k for k, each in enumerate(self.found) if _is_even(each)]  # names of what is done alike everywhere
+            for k in even:
+                self.found[k] = replace(self.found[k], outcome="remark")
+            if even:
+                said = "something is done at one node or edge alone, as where a sum leaves out a neighbour"
+                self.add("order", "name", f"{said}: what is done alike everywhere knows no order")
         elif found[0] > PATH:
             self.add("order", "remark", "another order of the nodes changes the path, and not the limit")
         else:
@@ -200,3 +206,9 @@ class Evidence:
         if limit.kind not in (RIGHT, IN_THE_LIMIT):
             return limit.kind if "limit" in self.claims else UNCLAIMED
         return next((verdict for evidence, verdict in DESPITE.items() if evidence in failed), limit.kind)
+
+
+def _is_even(found: Finding) -> bool:
+    """True of the name of a mistake that no order of nodes and edges changes."""
+    elsewhere = found.evidence == "dictionary" and not found.sentence.startswith("missing edge")
+    return found.outcome == "name" and (found.evidence == "drift" or elsewhere)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from audit_cases import network, primal_dual
+from audit_cases import metropolis, network, primal_dual
 
 import graphreg as gr
 from benchmarks.audits.instances import instance
@@ -55,6 +55,31 @@ def test_uneven_impulses_are_no_name_where_duals_correct_them():
     assert report.verdict == "wrong"
     assert "asymmetric mixing" not in report.name
     assert any("such weights would lead to another limit" in each.sentence for each in report.findings)
+
+
+@pytest.mark.parametrize("problem", [instance("consensus", 0), network("consensus")], ids=["drift", "dictionary"])
+def test_what_depends_on_the_order_of_nodes_has_no_name_of_what_is_done_alike_everywhere(problem):
+    report = gr.audit(problem, lambda problem, start=None: decentralised(problem, start, drop=True))
+    assert report.name.startswith("something is done at one node or edge alone, as where a sum leaves out a neighbour")
+    told = {each.evidence: each.outcome for each in report.findings}
+    assert {told["drift"], told["dictionary"]} == {"remark"}
+
+
+def test_a_drift_of_nodes_that_disagree_has_the_names_of_all_that_leads_there():
+    report = gr.audit(instance("consensus", 0), lambda problem: local_means(problem))
+    assert report.name.startswith("drift: right on equal data, and nodes disagree by ")
+    assert report.name.endswith(": a constant step, local steps or corrections that do not cancel")
+
+
+def local_means(problem):
+    """Two local steps and a step of gossip, without end."""
+    o, C = problem.oracles(), metropolis(problem)
+    w, step = np.zeros((o.n, o.d)), 0.5 / o.smoothness.max()
+    while True:
+        for _ in range(2):
+            w = w - step * o.gradient(w)
+        w = C @ w
+        yield w
 
 
 @pytest.mark.parametrize("graph", [nx.cycle_graph(8), nx.star_graph(7)])
