@@ -147,7 +147,8 @@ class Judgement(Certificate):
         if self.beyond:
             return "the flows given prove nothing as they are"
         if not np.isfinite(bound):
-            return "the flows given prove nothing as they are: they do not balance the prices"
+            balance = "balance the prices" if self.form.samples else "add up to 0 at every node"
+            return f"the flows given prove nothing as they are: they do not {balance}"
         gap = replace(self, dual=bound).relative_gap
         said = f"the flows given prove by themselves that {bound:.10g} <= optimum (relative gap of the point to it {gap:.3g})"
         if self.turned is not None and gap - replace(self, dual=self.turned).relative_gap > SAME:

@@ -615,3 +615,6 @@ def test_flows_are_judged_as_they_are_where_there_are_no_losses():
     flow = {("s", "p"): 3, ("s", "q"): 2, ("p", "q"): 1, ("p", "t"): 2, ("q", "t"): 3, ("s", None): -5, ("t", None): 5}
     problem = gr.Problem(cut)
     assert problem.certify(problem.solve().coef, flows=flow).as_given == pytest.approx(5.0)
+    wrong = problem.certify(problem.solve().coef, flows=flow | {("t", None): 4})
+    assert wrong.as_given == -np.inf
+    assert "they do not add up to 0 at every node" in str(wrong)
