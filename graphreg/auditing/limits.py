@@ -264,14 +264,9 @@ def _extrapolated(course: Course) -> Array:
 def _of_noise(runs: tuple[Course, ...], optimum: Optimum, power: float, d3: float) -> tuple[str, str]:
     """Runs with several seeds: wrong where the mean of their last tenths is beyond their standard error, and the
     distance does not fall any more."""
-    t = bias(runs, optimum)
+    ends = np.array([each.tail().mean(axis=0) for each in runs])
+    error = optimum.length(ends.std(axis=0, ddof=1)) / np.sqrt(len(ends))
+    t = optimum.length(ends.mean(axis=0) - optimum.w) / max(error, optimum.floor * optimum.size)
     if t > ERRORS and power < FALLS:
         return "wrong", f"the mean over {len(runs)} seeds is {t:.1f} standard errors from the optimum, {d3:.1e} away"
     return "undecided", f"{d3:.1e} from the optimum by noise ({t:.1f} standard errors), {_falling(power)}"
-
-
-def bias(runs: tuple[Course, ...], optimum: Optimum) -> float:
-    """The distance of the mean over some runs of their last tenths from the optimum, in standard errors."""
-    ends = np.array([each.tail().mean(axis=0) for each in runs])
-    error = optimum.length(ends.std(axis=0, ddof=1)) / np.sqrt(len(ends))
-    return optimum.length(ends.mean(axis=0) - optimum.w) / max(error, optimum.floor * optimum.size)

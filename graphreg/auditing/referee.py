@@ -284,7 +284,6 @@ class _Referee:
     # ---- the verdict -------------------------------------------------------------------------------------------------
     def report(self, given: Any) -> Audit:
         course, optimum = self.course, self.optimum
-        wrong = self.limit is None or self.limit.kind in ("wrong", "never settles")
         grid = np.unique(np.geomspace(1, max(len(course.points), 1), GRID).astype(int) - 1)[: len(course.points)]
         known = optimum is not None and len(course.points) > 0
         distances, certificate = list[tuple[int, float]](), None
@@ -298,7 +297,7 @@ class _Referee:
             algorithm=self.algorithm.name,
             kind=self.kind,
             verdict=self.evidence.verdict(self.limit, course.ended == "raised"),
-            findings=self.evidence.ordered(not wrong),
+            findings=self.evidence.ordered(),
             claims=self.evidence.claims,
             rounds=course.total,
             distances=np.array(distances).reshape(-1, 2),

@@ -63,8 +63,8 @@ class Audit(Shown):
         Its name, and what it was given as: function, step, iteration or iterable.
     verdict : str
         "right", "right in the limit", "right limit, not local", "right limit, late", "right limit, long steps", "right
-        limit, fixed steps", "wrong", "never settles", "undecided", "limit not claimed" of any limit but the first two
-        that ``claims`` leaves out, or "no limit" where it raised an exception or gave no points. See docs/auditing.md.
+        limit, fixed steps", "wrong", "never settles", "undecided", "limit not claimed" or "no limit": docs/auditing.md
+        says what each means.
     findings : tuple of Finding
         In the order of the evidence.
     claims : tuple of str

@@ -150,7 +150,7 @@ class Judgement(Certificate):
             balance = "balance the prices" if self.form.samples else "add up to 0 at every node"
             return f"the flows given prove nothing as they are: they do not {balance}"
         gap = replace(self, dual=bound).relative_gap
-        said = f"the flows given prove by themselves that {bound:.10g} <= optimum (relative gap of the point to it {gap:.3g})"
+        said = f"the flows given prove by themselves that {bound:.10g} <= optimum (relative gap to it {gap:.3g})"
         if self.turned is not None and gap - replace(self, dual=self.turned).relative_gap > SAME:
             said += f"; with all signs changed they would prove {self.turned:.10g}: a flow runs from tail to head"
         return said

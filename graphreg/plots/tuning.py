@@ -126,9 +126,9 @@ def plot_cross_validation(found: CrossValidation, ax: Axes | None = None) -> Axe
     """The score of every point of the grid, and the points of the rules: "min", "1se", and "paired" where it is taken.
 
     Of one Parameter: the score against its value (logarithmic), one standard error up and down; the dashed line is the
-    best score plus one standard error, and arrows at the edge are scores that are so much worse that all others would be
-    one flat line. Of two: a map of the scores. Points at which some fold was not certified have no
-    score: crosses at the foot, or hatched cells.
+    best score plus one standard error, and arrows at the edge are scores beside which all others would be one flat
+    line. Of two: a map of the scores. Points at which some fold was not certified have no score: crosses at the foot,
+    or hatched cells.
 
     Parameters
     ----------
@@ -181,8 +181,8 @@ def _line(axes: Axes, found: CrossValidation) -> None:
     far = worse > FAR * max(float(np.quantile(worse, 0.25)), float(error[np.argmin(worse)]))
     if far.any():  # with them on the axis all others are one flat line
         most, (mark, edge) = found.mean[keep[np.argmax(worse)]], ("^", 0.97) if sign > 0.0 else ("v", 0.03)
-        place: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "label": f"off the scale: the worst is {most:.2g}"}
-        axes.plot(x[keep[far]], np.full(far.sum(), edge), mark, color="0.3", **place)
+        label, place = f"off the scale: the worst is {most:.2g}", axes.get_xaxis_transform()
+        axes.plot(x[keep[far]], np.full(far.sum(), edge), mark, color="0.3", transform=place, label=label)
         keep, error = keep[~far], error[~far]
     style: dict[str, Any] = {"color": "0.3", "capsize": 3, "linewidth": 1.2, "zorder": 1}
     axes.errorbar(x[keep], found.mean[keep], error, fmt=".-", label="mean of the folds, +- one standard error", **style)

@@ -65,12 +65,6 @@ def test_what_depends_on_the_order_of_nodes_has_no_name_of_what_is_done_alike_ev
     assert {told["drift"], told["dictionary"]} == {"remark"}
 
 
-def test_a_drift_of_nodes_that_disagree_has_the_names_of_all_that_leads_there():
-    report = gr.audit(instance("consensus", 0), lambda problem: local_means(problem))
-    assert report.name.startswith("drift: right on equal data, and nodes disagree by ")
-    assert report.name.endswith(": a constant step, local steps or corrections that do not cancel")
-
-
 def local_means(problem):
     """Two local steps and a step of gossip, without end."""
     o, C = problem.oracles(), metropolis(problem)
@@ -80,6 +74,12 @@ def local_means(problem):
             w = w - step * o.gradient(w)
         w = C @ w
         yield w
+
+
+def test_a_drift_of_nodes_that_disagree_has_the_names_of_all_that_leads_there():
+    report = gr.audit(instance("consensus", 0), local_means)
+    assert report.name.startswith("drift: right on equal data, and nodes disagree by ")
+    assert report.name.endswith(": a constant step, local steps or corrections that do not cancel")
 
 
 @pytest.mark.parametrize("graph", [nx.cycle_graph(8), nx.star_graph(7)])
@@ -219,14 +219,6 @@ def test_sweeps_are_local_as_far_as_can_be_told():
     assert gr.audit(problem, sweeps, claims=["local"]).verdict == "right limit, not local"
 
 
-SLIPS = {
-    "limit": ("l2", lambda problem: primal_dual(problem, factor=0.5)),
-    "prompt": ("l2", lambda problem: primal_dual(problem, late=True)),
-    "local": ("consensus", lambda problem: reads_a_stranger(problem)),
-    "repeatable": ("l2", lambda problem: unseeded(problem)),
-}
-
-
 def reads_a_stranger(problem):
     """The point is all but right, and node 0 hears of node 6, which is no neighbour."""
     for w in decentralised(problem):
@@ -238,6 +230,14 @@ def unseeded(problem):
     shift = np.random.default_rng().normal()
     for k, (w, _) in enumerate(primal_dual(problem)):
         yield w + shift * 0.5**k
+
+
+SLIPS = {
+    "limit": ("l2", lambda problem: primal_dual(problem, factor=0.5)),
+    "prompt": ("l2", lambda problem: primal_dual(problem, late=True)),
+    "local": ("consensus", reads_a_stranger),
+    "repeatable": ("l2", unseeded),
+}
 
 
 @pytest.mark.parametrize("claim", SLIPS)

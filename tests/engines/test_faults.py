@@ -269,7 +269,7 @@ def test_for_whom_nodes_can_crash_is_on_the_page(name):
         return model.solve(method, gap=0, rounds=30, seed=3, engine=gr.Actors(faults=Faults(crash=0.3)))
 
     if name in listed_as("in no way"):
-        with pytest.raises(MethodError, match="sums over all nodes in a round|all data in one place"):
+        with pytest.raises(MethodError, match=r"sums over all nodes in a round|all data in one place"):
             go()
     else:
         assert go().ledger.by_node()["away"].sum() > 0

@@ -478,7 +478,7 @@ def test_flows_that_were_given_are_judged_as_they_are():
     assert "the flows given prove by themselves that 1.05" in str(judged)
     assert judged.dual > 1.19
     own = judged.primal - judged.as_given
-    assert f"<= optimum (relative gap of the point to it {own / judged.primal:.3g})" in str(judged)
+    assert f"<= optimum (relative gap to it {own / judged.primal:.3g})" in str(judged)
     assert f"given flows, repaired: lower bound {judged.steps[0].dual:.10g}," in str(judged)
     assert str(problem.certify(STATIONS)).count("relative") == 1  # of one point one gap is said
     for _ in range(5):

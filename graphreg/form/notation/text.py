@@ -188,8 +188,7 @@ def kkt(form: Form) -> Written:
     if symbols.constraints:
         rows = tuple(row for words in symbols.constraints for row in constraint_conditions(words))
         sections.append(Section(prose("constraints hold, and their flows are normal to them"), rows))
-    letters = _parts(symbols, "u", "a", ", ")
-    heading = prose(f"and for all w, {letters} the duality gap is the sum of what is missing")
+    heading = prose(f"and for all w, {_parts(symbols, 'u', 'a', ', ')} the duality gap is the sum of what is missing")
     sections.append(Section(heading, gap_identity(symbols)))
     return Written(tuple(sections), _letters(symbols))
 
