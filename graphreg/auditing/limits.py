@@ -143,27 +143,13 @@ ERRORS = 4.0  # standard errors beyond which a mean is not the optimum
 
 @dataclass(frozen=True)
 class Limit:
-    """The limit of a run, as far as it was seen.
+    """The limit of a run, as far as it was seen."""
 
-    Attributes
-    ----------
-    kind : str
-        right, right in the limit, wrong, never settles, undecided, or none where there are no points.
-    distance : float
-        From the optimum, at the end.
-    power : float
-        p where the distance falls as k^-p between half of the run and its end.
-    point : (n, d) array
-        The mean of the last points.
-    why : str
-        In words.
-    """
-
-    kind: str
-    distance: float
-    power: float
-    point: Array
-    why: str
+    kind: str  # right, right in the limit, wrong, never settles, undecided, or none where there are no points
+    distance: float  # from the optimum, at the end
+    power: float  # p where the distance falls as k^-p between half of the run and its end
+    point: Array  # the mean of the last points, (n, d)
+    why: str  # in words
 
 
 def _falling(power: float) -> str:
