@@ -186,9 +186,8 @@ class Evidence:
     # ---- all of them -------------------------------------------------------------------------------------------------
     def ordered(self) -> tuple[Finding, ...]:
         """The findings in the order of the evidence; the first name is the name, the others are consistent with it."""
-        place = {evidence: k for k, evidence in enumerate(ORDER)}
         out: list[Finding] = []
-        for each in sorted(self.found, key=lambda finding: place.get(finding.evidence, len(ORDER))):
+        for each in sorted(self.found, key=lambda found: (*ORDER, found.evidence).index(found.evidence)):
             named = any(other.outcome == "name" for other in out)
             out.append(replace(each, outcome="consistent") if named and each.outcome == "name" else each)
         return tuple(out)

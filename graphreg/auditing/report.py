@@ -178,7 +178,8 @@ class Audit(Shown):
             head += "".join(f": {each.sentence}" for each in self.findings if each.evidence == "limit")
         lines = [head if not self.name else f"{head}. {self.name}"]
         lines += [f"  {each}" for each in self.findings]
-        lines.append(f"{self.rounds} rounds, seed {self.seed}, {self.seconds:.2g} seconds; {self.cost}")
+        sent = f"{self.sent[0]} messages, {self.sent[1]} bytes" if self.sent else "messages and bytes were not counted"
+        lines.append(f"{self.rounds} rounds, seed {self.seed}, {self.seconds:.2g} seconds; {sent}")
         lines.append(self.measure)
         if self.certificate is not None and self.certificate.valid and np.isfinite(self.certificate.gap):
             certificate = self.certificate
@@ -192,13 +193,6 @@ class Audit(Shown):
         fails = sum(each.outcome == "fails" for each in self.findings)
         said = f"{len(self.findings)} findings, {fails} fail, {len(self.untried)} skipped"
         return f"<Audit of {visible(self.algorithm)}: {self.verdict}; {said}>"
-
-    @property
-    def cost(self) -> str:
-        """The messages and bytes of the main run, in words."""
-        if self.sent is None:
-            return "messages and bytes are not known: nobody counted them"
-        return f"{self.sent[0]} messages, {self.sent[1]} bytes"
 
     def __str__(self) -> str:
         return page("\n".join(textwrap.fill(line, LONGEST, **WRAPPED) for line in self._lines()))

@@ -110,8 +110,7 @@ def from_edges(edges: Iterable[Any], weights: Iterable[float] | None, nodes: Ite
     if unknown is not None:
         edge = edge_name(*entries[unknown // 2][:2])
         label = plain_label(ends[unknown])
-        hint = did_you_mean(label, index)
-        raise GraphError(f"{edge} names the node {label!r}, which is not in nodes={hint}; add it there")
+        raise GraphError(f"{edge} names the node {label!r}, not in nodes={did_you_mean(label, index)}; add it there")
     return tuple(index) if named is None else named, positions[::2], positions[1::2], weight
 
 

@@ -173,7 +173,7 @@ def _mark(axes: Axes, found: CrossValidation, x: Array, y: Array, sizes: tuple[i
 
 
 def _line(axes: Axes, found: CrossValidation) -> None:
-    x = np.array([point[0] for point in found.grid.points])
+    x, foot = np.array([point[0] for point in found.grid.points]), axes.get_xaxis_transform()
     order = np.argsort(x)
     keep = order[found.usable[order]]
     error, sign = np.nan_to_num(found.standard_error[keep]), -1.0 if found.scorer.greater_is_better else 1.0
@@ -181,14 +181,13 @@ def _line(axes: Axes, found: CrossValidation) -> None:
     far = worse > FAR * max(float(np.quantile(worse, 0.25)), float(error[np.argmin(worse)]))
     if far.any():  # with them on the axis all others are one flat line
         most, (mark, edge) = found.mean[keep[np.argmax(worse)]], ("^", 0.97) if sign > 0.0 else ("v", 0.03)
-        label, place = f"off the scale: the worst is {most:.2g}", axes.get_xaxis_transform()
-        axes.plot(x[keep[far]], np.full(far.sum(), edge), mark, color="0.3", transform=place, label=label)
+        label = f"off the scale: the worst is {most:.2g}"
+        axes.plot(x[keep[far]], np.full(far.sum(), edge), mark, color="0.3", transform=foot, label=label)
         keep, error = keep[~far], error[~far]
     style: dict[str, Any] = {"color": "0.3", "capsize": 3, "linewidth": 1.2, "zorder": 1}
     axes.errorbar(x[keep], found.mean[keep], error, fmt=".-", label="mean of the folds, +- one standard error", **style)
     lost = x[~found.usable]
     if len(lost):
-        foot = axes.get_xaxis_transform()
         axes.plot(lost, np.full(len(lost), 0.02), "x", color="tab:red", transform=foot, label="not certified")
     _mark(axes, found, x, found.mean, (11, 6, 8), zorder=2)
     if found.complete:

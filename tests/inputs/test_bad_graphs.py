@@ -59,7 +59,7 @@ def test_numpy_scalars_are_edge_weights():
 
 @pytest.mark.parametrize("label", [" A", "a", 1])
 def test_ends_that_are_no_nodes_are_said_to_look_like_one(label):
-    with pytest.raises(GraphError, match=r"not in nodes=(; did you mean 'A'\?| \(there is '1' of type str)"):
+    with pytest.raises(GraphError, match=r", not in nodes=(; did you mean 'A'\?| \(there is '1' of type str)"):
         gr.Graph.from_edges([(label, "B")], nodes=["A", "B", "1"])
 
 
