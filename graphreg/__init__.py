@@ -91,6 +91,7 @@ if TYPE_CHECKING:
 compiled.offer(f"{__name__}.fast")
 for _name, _place in {  # methods whose work is done further out than their class
     "Audit.plot": "plots:plot_audit",
+    "Audit.report": "reporting:report_audit",
     "Auto.graph": "methods.dynamic_programming.dynamic_programming:DynamicProgramming",
     "Auto.node": "methods.one_node:OneNode",
     "Checkpoint.opened": "saving.runs:opened",

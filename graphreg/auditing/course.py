@@ -49,36 +49,18 @@ class PrintedText(io.TextIOBase):
 
 @dataclass
 class Course:
-    """The points of a run.
-
-    Attributes
-    ----------
-    rounds : list of int
-        Of the points that are kept.
-    points : list of (n, d) arrays
-    unit : array (d,) or float
-        In which each parameter is measured, see `unit_of`.
-    moves : list of float
-        ||w(k) - w(k-1)|| of every round but the first, in these units.
-    turns : list of float
-        The cosine of the angle between the last two moves, of every round but the first two: -1 where the run swings.
-    total : int
-    ended : str
-        "" while it may go on, else settled, ended (the algorithm yielded no more), diverged, raised, time or
-        interrupted.
-    why : str
-        In words, where that is no matter of course.
-    """
+    """The points of a run."""
 
     shape: tuple[int, int]
-    unit: Array | float = 1.0
-    rounds: list[int] = field(default_factory=list)
-    points: list[Array] = field(default_factory=list)
-    moves: list[float] = field(default_factory=list)
+    unit: Array | float = 1.0  # (d,), in which each parameter is measured, see `unit_of`
+    rounds: list[int] = field(default_factory=list)  # of the points that are kept
+    points: list[Array] = field(default_factory=list)  # (n, d) each
+    moves: list[float] = field(default_factory=list)  # ||w(k) - w(k-1)|| of every round but the first, in these units
+    # the cosine of the angle between the last two moves, of every round but the first two: -1 where the run swings
     turns: list[float] = field(default_factory=list)
     total: int = 0
-    ended: str = ""
-    why: str = ""
+    ended: str = ""  # while it may go on; else settled, ended (it yielded no more), diverged, raised, time, interrupted
+    why: str = ""  # in words, where that is no matter of course
     sent: tuple[int, int] | None = None
     sums: int = 0
     seconds: float = 0.0

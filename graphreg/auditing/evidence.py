@@ -12,7 +12,7 @@ from .behaviour import ENDS, PATH, Repeats, order, steep, stressed, unsettled
 from .course import Course
 from .limits import Limit
 from .locality import Delays, confirmed, delays
-from .report import IN_THE_LIMIT, RIGHT, Finding
+from .report import IN_THE_LIMIT, RIGHT, UNCLAIMED, Finding
 
 ORDER = (
     *("run", "limit", "locality", "promptness", "mixing", "balance", "dictionary", "drift", "start"),
@@ -20,11 +20,12 @@ ORDER = (
 )
 SOME = 0.2  # of the pairs of nodes that are no neighbours, that may be early where single reads are the mistake
 DESPITE = {  # a right limit, by the evidence that fails
-    "steps": "never settles",
     "locality": "right limit, not local",
     "promptness": "right limit, late",
+    "steps": "right limit, long steps",
     "steep data": "right limit, fixed steps",
 }
+EVEN = {("dictionary", "name"), ("drift", "name")}  # of mistakes that are made at all nodes alike
 SHOWN = 3  # pairs of nodes that a sentence lists
 
 
@@ -43,16 +44,20 @@ class Evidence:
     def skip(self, evidence: str, why: str) -> None:
         self.add(evidence, "not tried", why)
 
-    def _claimed(self, claim: str, evidence: str, sentence: str) -> None:
-        """Something that fails, if it was claimed; else a remark."""
-        self.add(evidence, "fails" if claim in self.claims else "remark", sentence)
+    def _claimed(self, claim: str, evidence: str, sentence: str, name: str = "") -> None:
+        """Something that fails, and its name, if it was claimed; else remarks."""
+        claimed = claim in self.claims
+        self.add(evidence, "fails" if claimed else "remark", sentence)
+        if name:
+            self.add(evidence, "name" if claimed else "remark", name)
 
     # ---- one piece after the other -----------------------------------------------------------------------------------
     def limit(self, limit: Limit, where: str = "") -> None:
-        if limit.kind in (RIGHT, IN_THE_LIMIT):
+        raised = any(each.evidence == "run" and each.outcome == "fails" for each in self.found)
+        if raised or limit.kind == "undecided":
+            self.add("limit", "remark", f"{'before it failed: ' * raised}{where}{limit.why}")
+        elif limit.kind in (RIGHT, IN_THE_LIMIT):
             self.add("limit", "holds", where + limit.why)
-        elif limit.kind == "undecided":
-            self.add("limit", "remark", where + limit.why)
         else:
             self._claimed("limit", "limit", where + limit.why)
 
@@ -86,8 +91,7 @@ class Evidence:
         if algorithm.isolated and (early or found.at_once):
             pair = f", first {found.pair(*early[0])}" if early else ""
             said = f"nodes know of each other too early{pair}, though every node was run by itself"
-            self._claimed("local", "locality", said)
-            self.add("locality", "name", "nodes share what the step keeps outside of its arguments")
+            self._claimed("local", "locality", said, "nodes share what the step keeps outside of its arguments")
         elif algorithm.isolated:
             self.add("locality", "holds", f"every node was run by itself; no other way was seen ({tried})")
         elif found.at_once and not (self.explicit and "local" in self.claims):
@@ -102,9 +106,8 @@ class Evidence:
                 why = f"it records sums over all nodes ({sums} in the main run), by which they may"
                 self.add("locality", "remark", f"{said}; {why}")
             elif sure or (self.explicit and "local" in self.claims):
-                self._claimed("local", "locality", said)
-                if sure:
-                    self.add("locality", "name", f"read of a non-neighbour: node {found.pair(j, i)}")
+                name = f"read of a non-neighbour: node {found.pair(j, i)}"
+                self._claimed("local", "locality", said, name if sure else "")
             else:
                 why = "several exchanges in a round, one after the other, or reads of non-neighbours: no telling which"
                 self.add("locality", "remark", f"{said}; {why}")
@@ -130,19 +133,16 @@ class Evidence:
         unused = found.by_detour(late) if late else []
         if unused:
             labels = [(found.labels[j], found.labels[i]) for j, i in unused]
-            self._claimed(
-                "prompt", "promptness", f"nothing crosses the edges {labels[:SHOWN]}: what does comes by a detour"
-            )
-            self.add("promptness", "name", f"missing edge: nothing crosses {labels[:SHOWN]}")
+            said = f"nothing crosses the edges {labels[:SHOWN]}: what does comes by a detour"
+            self._claimed("prompt", "promptness", said, f"missing edge: nothing crosses {labels[:SHOWN]}")
         elif late:
             pairs = ", ".join(found.pair(j, i) for j, i in late[:SHOWN])
             wait = max(int(found.rounds[j, i]) for j, i in late) - int(found.rounds[found.hops == 1].min())
             sentence = f"late by {count(wait, 'round')}: {count(len(late), 'message')} between neighbours, {pairs}"
-            self._claimed("prompt", "promptness", sentence)
-            self.add("promptness", "name", f"stale message: {pairs}")
+            self._claimed("prompt", "promptness", sentence, f"stale message: {pairs}")
         elif found.pace > 1:
-            self._claimed("prompt", "promptness", f"messages take {found.pace:g} rounds a hop")
-            self.add("promptness", "name", f"stale message: {found.pace:g} rounds a hop")
+            pace = f"{found.pace:g} rounds a hop"
+            self._claimed("prompt", "promptness", f"messages take {pace}", f"stale message: {pace}")
         elif not one_way:
             self.add("promptness", "holds", "no message between neighbours is held back")
 
@@ -152,6 +152,12 @@ class Evidence:
             self.skip("order", "the nodes cannot be put in another order")
         elif found[1] > ENDS:
             self.add("order", "consistent", f"another order of the nodes changes the limit (by {found[1]:.1e})")
+            named = [k for k, each in enumerate(self.found) if (each.evidence, each.outcome) in EVEN]
+            for k in (even := [k for k in named if "missing edge" not in self.found[k].sentence]):
+                self.found[k] = replace(self.found[k], outcome="remark")
+            if even:
+                said = "something is done at one node or edge alone, as where a sum leaves out a neighbour"
+                self.add("order", "name", f"{said}: what is done alike everywhere knows no order")
         elif found[0] > PATH:
             self.add("order", "remark", "another order of the nodes changes the path, and not the limit")
         else:
@@ -163,8 +169,8 @@ class Evidence:
                 self.skip("steps", f"with {instance} {course.why}")
             elif unsettled(course):
                 how = "diverges" if course.ended == "diverged" else "goes to and fro and does not settle"
-                self._claimed("limit", "steps", f"with {instance} it {how}")
-                self.add("steps", "name", "step too long for the coupling; on the problem given it happens to converge")
+                why = "step too long for the coupling; on the problem given it happens to converge"
+                self._claimed("steps", "steps", f"with {instance} it {how}", why)
                 return
             else:
                 self.add("steps", "holds", f"with {instance} it does not go to and fro")
@@ -172,18 +178,16 @@ class Evidence:
     def steep_data(self, algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> None:
         for instance, course in steep(algorithm, problem, seed):
             if course.ended == "diverged":
-                self._claimed("steps", "steep data", f"with {instance} it diverges")
                 why = "steps do not follow the data: right here, they are too long where losses are steeper"
-                self.add("steep data", "name", why)
+                self._claimed("steps", "steep data", f"with {instance} it diverges", why)
                 return
         self.add("steep data", "holds", "with features of one node, and of all, x 10 it does not diverge")
 
     # ---- all of them -------------------------------------------------------------------------------------------------
     def ordered(self) -> tuple[Finding, ...]:
         """The findings in the order of the evidence; the first name is the name, the others are consistent with it."""
-        place = {evidence: k for k, evidence in enumerate(ORDER)}
         out: list[Finding] = []
-        for each in sorted(self.found, key=lambda finding: place.get(finding.evidence, len(ORDER))):
+        for each in sorted(self.found, key=lambda found: (*ORDER, found.evidence).index(found.evidence)):
             named = any(other.outcome == "name" for other in out)
             out.append(replace(each, outcome="consistent") if named and each.outcome == "name" else each)
         return tuple(out)
@@ -193,5 +197,5 @@ class Evidence:
         if limit is None or limit.kind == "none" or raised:
             return "no limit"
         if limit.kind not in (RIGHT, IN_THE_LIMIT):
-            return limit.kind
+            return limit.kind if "limit" in self.claims else UNCLAIMED
         return next((verdict for evidence, verdict in DESPITE.items() if evidence in failed), limit.kind)

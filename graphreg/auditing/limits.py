@@ -143,27 +143,13 @@ ERRORS = 4.0  # standard errors beyond which a mean is not the optimum
 
 @dataclass(frozen=True)
 class Limit:
-    """The limit of a run, as far as it was seen.
+    """The limit of a run, as far as it was seen."""
 
-    Attributes
-    ----------
-    kind : str
-        right, right in the limit, wrong, never settles, undecided, or none where there are no points.
-    distance : float
-        From the optimum, at the end.
-    power : float
-        p where the distance falls as k^-p between half of the run and its end.
-    point : (n, d) array
-        The mean of the last points.
-    why : str
-        In words.
-    """
-
-    kind: str
-    distance: float
-    power: float
-    point: Array
-    why: str
+    kind: str  # right, right in the limit, wrong, never settles, undecided, or none where there are no points
+    distance: float  # from the optimum, at the end
+    power: float  # p where the distance falls as k^-p between half of the run and its end
+    point: Array  # the mean of the last points, (n, d)
+    why: str  # in words
 
 
 def _falling(power: float) -> str:
@@ -264,14 +250,9 @@ def _extrapolated(course: Course) -> Array:
 def _of_noise(runs: tuple[Course, ...], optimum: Optimum, power: float, d3: float) -> tuple[str, str]:
     """Runs with several seeds: wrong where the mean of their last tenths is beyond their standard error, and the
     distance does not fall any more."""
-    t = bias(runs, optimum)
+    ends = np.array([each.tail().mean(axis=0) for each in runs])
+    error = optimum.length(ends.std(axis=0, ddof=1)) / np.sqrt(len(ends))
+    t = optimum.length(ends.mean(axis=0) - optimum.w) / max(error, optimum.floor * optimum.size)
     if t > ERRORS and power < FALLS:
         return "wrong", f"the mean over {len(runs)} seeds is {t:.1f} standard errors from the optimum, {d3:.1e} away"
     return "undecided", f"{d3:.1e} from the optimum by noise ({t:.1f} standard errors), {_falling(power)}"
-
-
-def bias(runs: tuple[Course, ...], optimum: Optimum) -> float:
-    """The distance of the mean over some runs of their last tenths from the optimum, in standard errors."""
-    ends = np.array([each.tail().mean(axis=0) for each in runs])
-    error = optimum.length(ends.std(axis=0, ddof=1)) / np.sqrt(len(ends))
-    return optimum.length(ends.mean(axis=0) - optimum.w) / max(error, optimum.floor * optimum.size)

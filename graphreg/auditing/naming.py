@@ -251,7 +251,7 @@ def _of_drift(seen: Examined, disagreement: float) -> Iterator[Finding]:
         yield Finding("drift", "name", f"drift: {said}, as {why} lead to")
     elif found < EQUAL:
         said = f"right on equal data, and nodes disagree by {disagreement:.1e} where data differ"
-        yield Finding("drift", "name", f"drift: {said}: a constant step, or several local steps")
+        yield Finding("drift", "name", f"drift: {said}: a constant step, local steps or corrections that do not cancel")
     else:
         yield Finding("drift", "remark", f"wrong on equal data, too: {found:.1e} from the optimum")
 

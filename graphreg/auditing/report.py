@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-RIGHT, IN_THE_LIMIT = "right", "right in the limit"
+RIGHT, IN_THE_LIMIT, UNCLAIMED = PASSED = "right", "right in the limit", "limit not claimed"
 MARKS = {"holds": "pass", "fails": "FAIL", "name": "NAME", "consistent": "with", "remark": "note", "not tried": "skip"}
 COLUMNS = ("evidence", "outcome", "sentence")
 WIDTH = 11
@@ -61,8 +62,9 @@ class Audit(Shown):
     algorithm, kind : str
         Its name, and what it was given as: function, step, iteration or iterable.
     verdict : str
-        "right", "right in the limit", "right limit, not local", "right limit, late", "right limit, fixed
-        steps", "wrong", "never settles", "undecided", or "no limit" where it raised an exception or gave no points.
+        "right", "right in the limit", "right limit, not local", "right limit, late", "right limit, long steps", "right
+        limit, fixed steps", "wrong", "never settles", "undecided", "limit not claimed" or "no limit": docs/auditing.md
+        says what each means.
     findings : tuple of Finding
         In the order of the evidence.
     claims : tuple of str
@@ -110,10 +112,10 @@ class Audit(Shown):
 
     @property
     def ok(self) -> bool:
-        """True where the limit is right and nothing that was claimed fails, as far as it was tried (see `untried`);
-        False where it is undecided, or the audit was interrupted."""
+        """True where nothing that was claimed fails, as far as it was tried (see `untried`), and the limit is right
+        or not claimed; False where it is undecided, or the audit was interrupted."""
         fails = any(each.outcome == "fails" for each in self.findings)
-        return self.verdict in (RIGHT, IN_THE_LIMIT) and not fails and not self.interrupted
+        return self.verdict in PASSED and not fails and not self.interrupted
 
     @property
     def untried(self) -> tuple[Finding, ...]:
@@ -169,14 +171,15 @@ class Audit(Shown):
 
     def _lines(self) -> list[str]:
         head = f"{visible(self.algorithm)} ({self.kind}): {self.verdict}"
-        if self.verdict in (RIGHT, IN_THE_LIMIT) and self.untried:
+        if self.verdict in PASSED and self.untried:
             parts = ", ".join(f"{each.evidence} ({visible(each.sentence.partition(';')[0])})" for each in self.untried)
             head += f" as far as it was checked; {count(len(self.untried), 'part')} skipped: {parts}"
         if self.verdict == "undecided":
             head += "".join(f": {each.sentence}" for each in self.findings if each.evidence == "limit")
         lines = [head if not self.name else f"{head}. {self.name}"]
         lines += [f"  {each}" for each in self.findings]
-        lines.append(f"{self.rounds} rounds, seed {self.seed}, {self.seconds:.2g} seconds; {self.cost}")
+        sent = f"{self.sent[0]} messages, {self.sent[1]} bytes" if self.sent else "messages and bytes were not counted"
+        lines.append(f"{self.rounds} rounds, seed {self.seed}, {self.seconds:.2g} seconds; {sent}")
         lines.append(self.measure)
         if self.certificate is not None and self.certificate.valid and np.isfinite(self.certificate.gap):
             certificate = self.certificate
@@ -191,29 +194,23 @@ class Audit(Shown):
         said = f"{len(self.findings)} findings, {fails} fail, {len(self.untried)} skipped"
         return f"<Audit of {visible(self.algorithm)}: {self.verdict}; {said}>"
 
-    @property
-    def cost(self) -> str:
-        """The messages and bytes of the main run, in words."""
-        if self.sent is None:
-            return "messages and bytes are not known: nobody counted them"
-        return f"{self.sent[0]} messages, {self.sent[1]} bytes"
-
     def __str__(self) -> str:
         return page("\n".join(textwrap.fill(line, LONGEST, **WRAPPED) for line in self._lines()))
 
-    def to_html(self) -> str:
-        """The report as a fragment of HTML: a heading, a table and the figures below it. Names are escaped.
+    def report(self, file: str | Path) -> None:
+        """Write what ``print`` says as a page (HTML) that opens offline. A report that is there is replaced, anything
+        else is not.
 
-        Returns
-        -------
-        str
+        Raises
+        ------
+        ModelError
+            Where the file cannot be written.
 
         Examples
         --------
-        >>> gr.audit(problem, [problem.solve().coef]).to_html().startswith("<p")
-        True
+        >>> gr.audit(problem, [problem.solve().coef]).report(folder / "audit.html")
         """
-        return self.__html__()
+        shortcut("Audit.report")(self, file)
 
     def _html(self) -> Iterable[Html]:
         first, *rest = self._lines()

@@ -63,7 +63,7 @@ class Certificate(Shown):
     primal : float
         P at ``w``, which satisfies every constraint, plus ``rounding``.
     dual : float
-        Q at ``point``, which is conserved and inside every domain, less ``charge - rounding``.
+        Q at ``dual_point``, which is conserved and inside every domain, less ``charge - rounding``.
     charge : float
         What the proof of the bounds cost: Q and P as they were computed against what was proved of both; already
         subtracted from ``dual`` and added to ``primal``.
@@ -72,13 +72,13 @@ class Certificate(Shown):
         that the user wrote, with ``note`` naming them; or ``"none"`` with ``note`` saying why.
     w : (n, d) array
         The feasible primal point, latent nodes included.
-    point : DualPoint
+    dual_point : DualPoint
         Its flows and prices.
     rounding : float
         The part of the charge in ``primal``: how far off P(w) may be as it was computed. It counts where coefficients
         are huge and predictors moderate.
     spread : tuple of arrays
-        Shaped like the flows: an exactly conserved dual point lies within ``point.flows +- spread``.
+        Shaped like the flows: an exactly conserved dual point lies within ``dual_point.flows +- spread``.
     contradiction : str
         How a term of the user's breaks a law that bounds rest on, where one was found to: no bound is valid then.
 
@@ -102,11 +102,6 @@ class Certificate(Shown):
     rounding: float = 0.0
     spread: tuple[Array, ...] = ()
     contradiction: str = ""
-
-    @property
-    def point(self) -> DualPoint:
-        """The former name of ``dual_point``."""
-        return self.dual_point
 
     @property
     def gap(self) -> float:

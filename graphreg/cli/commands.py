@@ -13,7 +13,7 @@ from ..base.clock import within
 from ..base.escaping import printed
 from . import exits
 from .example import MODEL
-from .outputs import Outputs, to_page, with_outputs, with_predictions
+from .outputs import Outputs, with_outputs, with_predictions
 from .program import (
     BYTES,
     FILE,
@@ -161,6 +161,7 @@ def audit(read: Any, algorithm: str, html: Path | None, force: bool, **options: 
     """
     import graphreg as gr
 
+    from ..reporting import plain_page
     from . import folder
 
     folder.check_new(html, force, "--html")
@@ -168,7 +169,7 @@ def audit(read: Any, algorithm: str, html: Path | None, force: bool, **options: 
     report = gr.audit(read.problem, given, **options)
     exits.say(str(report))
     if html is not None:
-        folder.write_all(html.parent, {html.name: to_page("graphreg audit", report.to_html())})
+        folder.write_all(html.parent, {html.name: plain_page("graphreg audit", report.__html__())})
     return exits.of_audit(report)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import wraps
 from html import escape
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +19,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST = 1000  # rows of a table on a page; a file of --csv has all of them
-
-
-def to_page(title: str, body: str) -> bytes:
-    """An HTML page that needs no other file; the body is HTML."""
-    whole = (resources.files("graphreg.cli") / "assets" / "page.html").read_text(encoding="utf-8")
-    return whole.format(title=escape(title), body=body).encode()
 
 
 @dataclass(frozen=True)
@@ -75,6 +68,7 @@ class Outputs:
         """
         import pandas as pd
 
+        from ..reporting import plain_page
         from . import folder, results
 
         if self.as_json:
@@ -88,7 +82,7 @@ class Outputs:
             with pd.option_context("display.max_rows", MOST, "display.max_columns", None):
                 head = f"<p><strong>{escape(warning)}</strong></p>\n" if warning else ""
                 parts = [each._repr_html_() for each in (found if isinstance(found, tuple) else (found,))]
-            folder.write_all(self.html.parent, {self.html.name: to_page(title, head + "".join(parts))})
+            folder.write_all(self.html.parent, {self.html.name: plain_page(title, head + "".join(parts))})
         undrawn: dict[str, str] = {}
         if self.picture is not None and draw is not None:
             drawn, undrawn = folder.draw_all({self.picture.name: lambda: folder.png(draw)})

@@ -232,7 +232,7 @@ class Comparison(Shown):
             ),
             "could not be told who is away, and ran with all nodes there: {}; nodes that crash, engine=gr.Actors("
             "faults=gr.Faults(crash=..., down=1)) in place of availability=, are away for methods without sums over "
-            "all nodes, such as PrimalDual(balance=1.0)": self.always_there,
+            "all nodes, such as PrimalDual(balance=1.0); docs/actors.md lists them": self.always_there,
             "not carried out by the engine, and ran in one place: {}": self.in_one_place,
             "scored without the rows at nodes that lie: {}": self.liars,
         }

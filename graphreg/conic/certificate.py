@@ -164,7 +164,8 @@ class ConicCertificate(Shown):
     def _relative(self, digits: int) -> str:
         """The relative gap, and where that is not of the larger of the bounds what it is of either."""
         size = max(abs(self.lower), abs(self.upper))
-        more = f" of 1, {self.gap / size:.{digits}g} of the larger bound" if 0.0 < size < 1.0 else ""
+        other = "of 1, as solvers measure values below 1, and {} of the larger bound, as `graphreg verify` does"
+        more = f" {other}".format(f"{self.gap / size:.{digits}g}") if 0.0 < size < 1.0 else ""
         return f"{self.relative_gap:.{digits}g}{more}"
 
     def _bounds(self) -> str:

@@ -109,7 +109,8 @@ def from_edges(edges: Iterable[Any], weights: Iterable[float] | None, nodes: Ite
         positions, unknown = np.zeros(0, int), next(k for k, label in enumerate(ends) if not is_in(label, index))
     if unknown is not None:
         edge = edge_name(*entries[unknown // 2][:2])
-        raise GraphError(f"{edge} names the node {plain_label(ends[unknown])!r}, which is not in nodes=; add it there")
+        label = plain_label(ends[unknown])
+        raise GraphError(f"{edge} names the node {label!r}, not in nodes={did_you_mean(label, index)}; add it there")
     return tuple(index) if named is None else named, positions[::2], positions[1::2], weight
 
 

@@ -147,9 +147,10 @@ class Judgement(Certificate):
         if self.beyond:
             return "the flows given prove nothing as they are"
         if not np.isfinite(bound):
-            return "the flows given prove nothing as they are: they do not balance the prices"
+            balance = "balance the prices" if self.form.samples else "add up to 0 at every node"
+            return f"the flows given prove nothing as they are: they do not {balance}"
         gap = replace(self, dual=bound).relative_gap
-        said = f"the flows given prove by themselves that {bound:.10g} <= optimum (relative gap {gap:.3g})"
+        said = f"the flows given prove by themselves that {bound:.10g} <= optimum (relative gap to it {gap:.3g})"
         if self.turned is not None and gap - replace(self, dual=self.turned).relative_gap > SAME:
             said += f"; with all signs changed they would prove {self.turned:.10g}: a flow runs from tail to head"
         return said
@@ -163,7 +164,7 @@ class Judgement(Certificate):
         yield table(("lower bound from", "dual", "relative gap", "seconds"), rows)
 
     def __str__(self) -> str:
-        tried = [f"{e.name}: relative gap {e.relative_gap:.3g}, {e.seconds:.2g} seconds" for e in self.steps]
+        tried = [f"{e.name}: lower bound {e.dual:.10g}, {e.seconds:.2g} seconds" for e in self.steps]  # one gap is said
         return "\n  ".join([super().__str__(), *self._remarks(), *tried])
 
 

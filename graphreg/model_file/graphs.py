@@ -46,6 +46,8 @@ def _from_file(source: str, keys: GraphKeys, place: Place, folders: Folders, lab
     read = _edges if source == "edges" else _adjacency
     edges, named, file = read(keys, place, folders)
     known = set(labels)
+    if SITE not in file:
+        refuse_look_alikes(labels, dict.fromkeys(named), "take such spaces off in the files")
     if known.isdisjoint(named) and not (SITE in file and not named):  # a site may have no edge at all
         place.at(source).refuse(
             f"no label of {file} has data: it has {', '.join(map(repr, dict.fromkeys(named[:3])))}, the data "
@@ -53,7 +55,6 @@ def _from_file(source: str, keys: GraphKeys, place: Place, folders: Folders, lab
             DataError,
         )
     if SITE not in file:
-        refuse_look_alikes(labels, dict.fromkeys(named), "take such spaces off in the files")
         joined = set(named)
         alone = [label for label in labels if label not in joined]
         for label, hint in doubts([label for label in named if label not in known], alone, labels):

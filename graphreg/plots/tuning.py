@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_TICKS = 10  # of an axis of a map, evenly spread
+FAR = 100.0  # times as much worse than the best as a good quarter of scores, or as its error, are off the scale
 FEW = 10  # lines that have a colour and an entry in the legend each
 
 
@@ -125,8 +126,9 @@ def plot_cross_validation(found: CrossValidation, ax: Axes | None = None) -> Axe
     """The score of every point of the grid, and the points of the rules: "min", "1se", and "paired" where it is taken.
 
     Of one Parameter: the score against its value (logarithmic), one standard error up and down; the dashed line is the
-    best score plus one standard error. Of two: a map of the scores. Points at which some fold was not certified have no
-    score: crosses at the foot, or hatched cells.
+    best score plus one standard error, and arrows at the edge are scores beside which all others would be one flat
+    line. Of two: a map of the scores. Points at which some fold was not certified have no score: crosses at the foot,
+    or hatched cells.
 
     Parameters
     ----------
@@ -171,19 +173,25 @@ def _mark(axes: Axes, found: CrossValidation, x: Array, y: Array, sizes: tuple[i
 
 
 def _line(axes: Axes, found: CrossValidation) -> None:
-    x = np.array([point[0] for point in found.grid.points])
+    x, foot = np.array([point[0] for point in found.grid.points]), axes.get_xaxis_transform()
     order = np.argsort(x)
     keep = order[found.usable[order]]
-    error = np.nan_to_num(found.standard_error[keep])
+    error, sign = np.nan_to_num(found.standard_error[keep]), -1.0 if found.scorer.greater_is_better else 1.0
+    worse = sign * found.mean[keep] - np.min(sign * found.mean[keep])
+    far = worse > FAR * max(float(np.quantile(worse, 0.25)), float(error[np.argmin(worse)]))
+    if far.any():  # with them on the axis all others are one flat line
+        most, (mark, edge) = found.mean[keep[np.argmax(worse)]], ("^", 0.97) if sign > 0.0 else ("v", 0.03)
+        label = f"off the scale: the worst is {most:.2g}"
+        axes.plot(x[keep[far]], np.full(far.sum(), edge), mark, color="0.3", transform=foot, label=label)
+        keep, error = keep[~far], error[~far]
     style: dict[str, Any] = {"color": "0.3", "capsize": 3, "linewidth": 1.2, "zorder": 1}
     axes.errorbar(x[keep], found.mean[keep], error, fmt=".-", label="mean of the folds, +- one standard error", **style)
     lost = x[~found.usable]
     if len(lost):
-        foot = axes.get_xaxis_transform()
         axes.plot(lost, np.full(len(lost), 0.02), "x", color="tab:red", transform=foot, label="not certified")
     _mark(axes, found, x, found.mean, (11, 6, 8), zorder=2)
     if found.complete:
-        best, sign = found.index("min"), -1.0 if found.scorer.greater_is_better else 1.0
+        best = found.index("min")
         limit = found.mean[best] + sign * found.standard_error[best]
         axes.axhline(limit, color="0.5", linestyle="--", linewidth=1.0, label="one standard error from the best")
     score = f"held-out {visible(found.scorer.name, LONGEST)}"

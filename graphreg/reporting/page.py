@@ -59,6 +59,11 @@ def page(words: Words, formulas: str, data: str) -> bytes:
     return "".join(parts).encode()
 
 
+def plain_page(title: str, body: str) -> bytes:
+    """A page without pictures that move; the body is HTML."""
+    return _part("page.html").format(title=_text(title), body=body).encode()
+
+
 def _text(words: str) -> str:
     """Text in HTML; what is not printable is shown."""
     return html.escape(visible_lines(words).replace("\n", " "))

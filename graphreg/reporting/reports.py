@@ -22,10 +22,11 @@ from ..running import Record, Solution
 from ..terms import Array
 from . import picture, sentences
 from .frames import Frame, of_answer, of_iterate, size_of
-from .page import Words, check_place, page, write
+from .page import Words, check_place, page, plain_page, write
 from .sentences import formulas, with_parameter
 
 if TYPE_CHECKING:
+    from ..auditing import Audit
     from ..tuning import Path
 
 DATA = 4.2e6  # characters that all frames of a page may take
@@ -103,6 +104,11 @@ def report_path(path: Path, file: str | os.PathLike[str], positions: Any = None,
     assumed = [*path.assumed, *sentences.assumed(first)]
     said = _of_path(path, len(found), len(kept)), assumed, sentences.left_open(True, False)
     write(place, page(Words(title, sentences.subject(form), *said), formulas(form), picture.script_json(data)))
+
+
+def report_audit(audit: Audit, file: str | os.PathLike[str]) -> None:
+    """Write the report of an audit, see `Audit.report`."""
+    write(check_place(file), plain_page(f"Audit of {audit.algorithm}", audit.__html__()))
 
 
 # ---- frames ----------------------------------------------------------------------------------------------------------

@@ -87,6 +87,7 @@ class RowPenalty(AbstractPenaltyTerm, AbstractOnRows):
                 "Consensus([(i, j)]), write others with Box(-e, e) for a small e, or eliminate a node"
             )
         role = IN_ROWS if made.edges is None else TO_GROUND if made.edges.ground else IN_GRAPH
+        name = name.replace("(w_i - b_r)", "(w_i - c_i)") if role == TO_GROUND else name  # the letter of formulas
         return EdgeBlock(phi, strength, rows, made.c, made.b if made.b.any() else None, role, name)
 
     def _check_signs(self, phi: AbstractPenalty, made: Made, name: str) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from audit_cases import network, primal_dual
+from audit_cases import metropolis, network, primal_dual
 
 import graphreg as gr
 from benchmarks.audits.instances import instance
@@ -14,6 +14,7 @@ from benchmarks.audits.unusual import sweeps
 from graphreg.auditing.algorithms import algorithm_of
 from graphreg.auditing.evidence import Evidence
 from graphreg.auditing.locality import delays
+from graphreg.auditing.referee import CLAIMS
 
 
 def far_away(empty=6):
@@ -54,6 +55,31 @@ def test_uneven_impulses_are_no_name_where_duals_correct_them():
     assert report.verdict == "wrong"
     assert "asymmetric mixing" not in report.name
     assert any("such weights would lead to another limit" in each.sentence for each in report.findings)
+
+
+@pytest.mark.parametrize("problem", [instance("consensus", 0), network("consensus")], ids=["drift", "dictionary"])
+def test_what_depends_on_the_order_of_nodes_has_no_name_of_what_is_done_alike_everywhere(problem):
+    report = gr.audit(problem, lambda problem, start=None: decentralised(problem, start, drop=True))
+    assert report.name.startswith("something is done at one node or edge alone, as where a sum leaves out a neighbour")
+    told = {each.evidence: each.outcome for each in report.findings}
+    assert {told["drift"], told["dictionary"]} == {"remark"}
+
+
+def local_means(problem):
+    """Two local steps and a step of gossip, without end."""
+    o, C = problem.oracles(), metropolis(problem)
+    w, step = np.zeros((o.n, o.d)), 0.5 / o.smoothness.max()
+    while True:
+        for _ in range(2):
+            w = w - step * o.gradient(w)
+        w = C @ w
+        yield w
+
+
+def test_a_drift_of_nodes_that_disagree_has_the_names_of_all_that_leads_there():
+    report = gr.audit(instance("consensus", 0), local_means)
+    assert report.name.startswith("drift: right on equal data, and nodes disagree by ")
+    assert report.name.endswith(": a constant step, local steps or corrections that do not cancel")
 
 
 @pytest.mark.parametrize("graph", [nx.cycle_graph(8), nx.star_graph(7)])
@@ -191,3 +217,46 @@ def test_sweeps_are_local_as_far_as_can_be_told():
     assert report.ok, report
     assert any("one after the other, or reads of non-neighbours" in each.sentence for each in report.findings)
     assert gr.audit(problem, sweeps, claims=["local"]).verdict == "right limit, not local"
+
+
+def reads_a_stranger(problem):
+    """The point is all but right, and node 0 hears of node 6, which is no neighbour."""
+    for w in decentralised(problem):
+        w[0] += 1e-7 * np.tanh(w[6])
+        yield w
+
+
+def unseeded(problem):
+    shift = np.random.default_rng().normal()
+    for k, (w, _) in enumerate(primal_dual(problem)):
+        yield w + shift * 0.5**k
+
+
+SLIPS = {
+    "limit": ("l2", lambda problem: primal_dual(problem, factor=0.5)),
+    "prompt": ("l2", lambda problem: primal_dual(problem, late=True)),
+    "local": ("consensus", reads_a_stranger),
+    "repeatable": ("l2", unseeded),
+}
+
+
+@pytest.mark.parametrize("claim", SLIPS)
+def test_nothing_that_is_not_claimed_can_fail(claim):
+    kind, slip = SLIPS[claim]
+    others = [each for each in CLAIMS if each not in (claim, "steps")]
+    claimed, left_out = (gr.audit(network(kind), slip, claims=some, rounds=1500) for some in ([claim], others))
+    assert not claimed.ok, claimed
+    assert left_out.ok, left_out
+    assert "fails" not in {each.outcome for each in left_out.findings}
+    assert left_out.verdict in ("right", "right in the limit", "limit not claimed")
+    assert claim != "limit" or (left_out.verdict, claimed.verdict) == ("limit not claimed", "wrong")
+
+
+def test_a_run_that_raises_where_it_has_arrived_passes_no_limit():
+    def raises(problem):
+        yield from primal_dual(problem, limit=99)
+        raise RuntimeError("no more")
+
+    report = gr.audit(network("l2"), raises, claims=["repeatable"])
+    assert (report.verdict, report.ok) == ("no limit", False)
+    assert [each.outcome for each in report.findings if each.evidence == "limit"] == ["remark"]

@@ -134,9 +134,17 @@ def test_rounding_is_no_message(monkeypatch):
     assert gr.audit(problem("consensus", 2), leaks).verdict != "right"
 
 
-@pytest.mark.parametrize(("product", "verdict"), [(0.99, "right"), (1.6, "never settles")])
-def test_long_steps_show_where_the_graph_is_densest(product, verdict):
-    """Steps that come from the losses are as long as those of the one node that is not flat."""
+@pytest.mark.parametrize(
+    ("product", "claims", "verdict", "outcomes"),
+    [
+        (0.99, None, "right", {"holds"}),
+        (1.6, None, "right limit, long steps", {"fails", "name"}),
+        (1.6, ("limit", "repeatable"), "right", {"remark"}),
+    ],
+)
+def test_long_steps_show_where_the_graph_is_densest(product, claims, verdict, outcomes):
+    """Steps that come from the losses are as long as those of the one node that is not flat. Where they are not
+    claimed, they cannot fail, and where the limit is right it is not said never to settle."""
 
     def primal_dual(problem, start=None, seed=None):
         o = problem.oracles()
@@ -148,7 +156,10 @@ def test_long_steps_show_where_the_graph_is_densest(product, verdict):
             w = new
             yield w
 
-    assert gr.audit(problem("edges", 1), primal_dual, rounds=600).verdict == verdict
+    report = gr.audit(problem("edges", 1), primal_dual, rounds=600, claims=claims)
+    assert (report.verdict, report.ok) == (verdict, verdict == "right")
+    assert {each.outcome for each in report.findings if each.evidence == "steps"} - {"holds"} == outcomes - {"holds"}
+    assert bool(report.name) == ("name" in outcomes)
 
 
 def test_the_instances_are_irregular():

@@ -167,9 +167,8 @@ def test_one_draw_of_who_is_away_for_all(classes):
     assert (found.table().loc[["own", "pd"], "away"] == 0).all()
     assert found.always_there == ("pd",)
     assert "could not be told who is away, and ran with all nodes there: pd" in str(found)
-    assert "are away for methods without sums over all nodes, such as PrimalDual(balance=1.0)" in " ".join(
-        str(found).split()
-    )
+    able = "PrimalDual(balance=1.0); docs/actors.md lists them"
+    assert f"are away for methods without sums over all nodes, such as {able}" in " ".join(str(found).split())
     assert "away" not in gr.compare(problem, [gr.FedADMM()], gap=1e-2).table()
 
 

@@ -385,7 +385,8 @@ def test_whose_answers_the_bounds_rest_on_and_what_the_gap_is_relative_to_are_pr
         assert "near an answer of Clarabel" in str(settled(lasso(x), solver="SCS", max_iters=3))
     assert "near a second solve, by Clarabel" in str(settled(problem))
     small = settled(cp.Problem(cp.Minimize(cp.sum_squares(A @ x - A @ [1, 2, 3]) + 1e-2 * cp.norm1(x))))
-    assert f" of 1, {small.gap / small.upper:.3g} of the larger bound)" in str(small)
+    larger = f"{small.gap / small.upper:.3g} of the larger bound, as `graphreg verify` does"
+    assert f"(relative {small.gap:.3g} of 1, as solvers measure values below 1, and {larger})" in str(small)
     assert " of the larger bound" in repr(small)
     two = replace(small, by={"primal": "an answer of A", "dual": "that of B"})
     assert "near an answer of A (upper bound), and that of B (lower bound)" in str(two)

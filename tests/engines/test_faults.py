@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import fields, is_dataclass
+
 import numpy as np
 import pytest
 from actor_cases import KINDS, by_actors, deviation, gap, on_arrays, problem, watch
 from factories import thinned
+from places import ROOT
 
 import graphreg as gr
 from graphreg.distributed.actors.faults import FaultPlan, Faults
@@ -228,6 +232,47 @@ def test_a_crash_leaves_the_state_and_nothing_else(monkeypatch):
     assert not crashed.endpoint.received
     assert not crashed.states
     assert crashed.disk is not None
+
+
+def listed_as(how):
+    """The methods that the page lists where nodes can be away so."""
+    page = (ROOT / "docs" / "actors.md").read_text(encoding="utf-8")
+    row = re.search(rf"^\| {how} \| (.*) \|$", page, re.M)[1]
+    return re.findall(r"`([A-Z]\w+(?:\(.*?\))?)`", row)
+
+
+def test_who_can_be_told_who_is_away_is_on_the_page():
+    known = [getattr(gr, name) for name in dir(gr) if not name.startswith("Abstract")]
+    able = {each.__name__ for each in known if isinstance(each, type) and "availability" in fields_of(each)}
+    assert sorted(listed_as("by `availability=`")) == sorted(able)
+
+
+def fields_of(kind):
+    if not (issubclass(kind, gr.AbstractMethod) and is_dataclass(kind)):
+        return set()
+    return {field.name for field in fields(kind)}
+
+
+@pytest.mark.filterwarnings("ignore::graphreg.errors.MethodWarning")
+@pytest.mark.parametrize("name", [*listed_as("as actors that crash"), *listed_as("in no way")])
+def test_for_whom_nodes_can_crash_is_on_the_page(name):
+    kind, _, given = name.rstrip(")").partition("(")
+    option, _, value = given.partition("=")
+    needed = {"FedProx": {"mu": 0.1}, "PFedMe": {"lam": 1.0}}.get(kind, {})
+    method = getattr(gr, kind)(**({option: float(value)} if given else needed))
+    models = [problem(each) for each in ("squared", "consensus", "hierarchy")]
+    if name == "LocalOnly":
+        models = [gr.Problem(models[0].model + 0.1 * gr.NodePenalty(gr.SquaredL2()))]
+    model = next(each for each in models if not method.lacks(each.form))
+
+    def go():
+        return model.solve(method, gap=0, rounds=30, seed=3, engine=gr.Actors(faults=Faults(crash=0.3)))
+
+    if name in listed_as("in no way"):
+        with pytest.raises(MethodError, match=r"sums over all nodes in a round|all data in one place"):
+            go()
+    else:
+        assert go().ledger.by_node()["away"].sum() > 0
 
 
 def test_sums_with_crashes_are_refused():

@@ -315,6 +315,19 @@ def test_the_optimality_conditions_fit_a_slide():
     assert latex.index(r"\|w_i - w_j\|_\infty") < latex.index("below capacity")
 
 
+def test_absent_parts_are_not_spoken_of_and_a_center_has_one_letter():
+    """Without data there are no samples and no prices."""
+    held = gr.Zero()(gr.w.at([0, 2]) - np.array([[1.0], [0.0]]))
+    problem = gr.Problem(gr.TotalVariation(path(), gr.L1()) + held)
+    said = "\n".join(map(str, (problem, problem.dual(), problem.kkt(), problem.kkt().latex())))
+    assert not re.search(r"sample|price|loss|\(u, a\)|w, u, a|b_r|FY}_r", said)
+    assert "Zero(w_i - c_i)" in said
+    assert "P(w) - Q(u) = sum_e FY(edge e)" in said
+    alone = gr.Problem(gr.SquaredLoss(data()))
+    said = "\n".join(map(str, (alone.dual(), alone.kkt())))
+    assert not re.search(r"flow|edges|\(u, a\)|w, u, a|FY\(edge", said)
+
+
 def test_matplotlib_reads_the_formulas():
     mathtext = pytest.importorskip("matplotlib.mathtext")
     parser = mathtext.MathTextParser("path")

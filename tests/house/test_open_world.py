@@ -146,7 +146,7 @@ def test_an_equation_of_the_users_is_a_consensus():
         assert found[0].objective == pytest.approx(found[1].objective, rel=2e-9)
         np.testing.assert_array_equal(found[0].coef, np.tile(found[0].coef[0], (6, 1)))
         assert found[0].clusters().edges["state"].tolist() == ["fused"] * 6
-    assert "is free: it is the price of being equal" in str(own.kkt())
+    assert "is free: what is equal takes any flow" in str(own.kkt())
 
 
 # ---- squares ---------------------------------------------------------------------------------------------------------

@@ -44,6 +44,7 @@ WRITERS = {
     "Solution.save(path)": lambda path: answer().save(path),
     "Solution.report(file)": lambda path: answer().report(path),
     "ConicCertificate.prove(path)": lambda path: gr.certify(cp.Problem(cp.Minimize(cp.sum(X)), [X >= 1.0])).prove(path),
+    "Audit.report(file)": lambda path: gr.audit(chain(), [np.zeros((8, 3))]).report(path),
     "Path.report(file)": lambda path: strengths().report(path),
     "Fit.report(file)": lambda path: gr.fit(
         frame_of(4), network(4), target="level", node="node", strengths=[1.0], folds=2

@@ -57,6 +57,12 @@ def test_numpy_scalars_are_edge_weights():
     assert gr.TotalVariation(with_weight(np.float32(2)), gr.L2()).graph.weight.tolist() == [2.0, 1.0]
 
 
+@pytest.mark.parametrize("label", [" A", "a", 1])
+def test_ends_that_are_no_nodes_are_said_to_look_like_one(label):
+    with pytest.raises(GraphError, match=r", not in nodes=(; did you mean 'A'\?| \(there is '1' of type str)"):
+        gr.Graph.from_edges([(label, "B")], nodes=["A", "B", "1"])
+
+
 def test_labels_that_look_alike_within_one_graph_are_its_own_affair():
     graph = nx.Graph([(1, "1")])
     data = gr.NodeData.from_dict({1: (None, [0.0]), "1": (None, [2.0])})

@@ -477,9 +477,10 @@ def test_flows_that_were_given_are_judged_as_they_are():
     assert judged.as_given <= 1.05
     assert "the flows given prove by themselves that 1.05" in str(judged)
     assert judged.dual > 1.19
-    own, repaired = (judged.primal - bound for bound in (judged.as_given, judged.steps[0].dual))
-    assert f"<= optimum (relative gap {own / judged.primal:.3g})" in str(judged)
-    assert f"given flows, repaired: relative gap {repaired / judged.primal:.3g}," in str(judged)
+    own = judged.primal - judged.as_given
+    assert f"<= optimum (relative gap to it {own / judged.primal:.3g})" in str(judged)
+    assert f"given flows, repaired: lower bound {judged.steps[0].dual:.10g}," in str(judged)
+    assert str(problem.certify(STATIONS)).count("relative") == 1  # of one point one gap is said
     for _ in range(5):
         u = rng.uniform(-0.5, 0.5, 7)
         assert problem.certify(STATIONS, flows=u).as_given == pytest.approx(value_of(u), abs=1e-9)
@@ -614,3 +615,6 @@ def test_flows_are_judged_as_they_are_where_there_are_no_losses():
     flow = {("s", "p"): 3, ("s", "q"): 2, ("p", "q"): 1, ("p", "t"): 2, ("q", "t"): 3, ("s", None): -5, ("t", None): 5}
     problem = gr.Problem(cut)
     assert problem.certify(problem.solve().coef, flows=flow).as_given == pytest.approx(5.0)
+    wrong = problem.certify(problem.solve().coef, flows=flow | {("t", None): 4})
+    assert wrong.as_given == -np.inf
+    assert "they do not add up to 0 at every node" in str(wrong)

@@ -305,7 +305,8 @@ def test_wrong_rows(tmp_path, frame, keys, message):
             "site,a\n01,1,2,3\n02,1\n",
             r"\[data\] file: a row of visits.csv has more cells .* decimals with a point",
         ),
-        ("roads.csv", "a,b\n1,2\n", r"\[graph\] edges: no label of roads.csv has data: it has '1', '2'"),
+        ("roads.csv", "a,b\n7,8\n", r"\[graph\] edges: no label of roads.csv has data: it has '7', '8'"),
+        ("roads.csv", "a,b\n 01, 02\n", r"labels differ only by spaces at their ends: '01' of the table beside ' 01'"),
         ("roads.csv", "a,b\n01,01\n", r"\[graph\]: the node '01' has an edge to itself"),
         (
             "roads.csv",

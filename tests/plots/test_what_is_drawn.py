@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -378,3 +380,20 @@ def test_penalties_of_the_users_own_have_the_names_that_models_print():
 
     axes = plot_penalty([Half(), gr.L1(), Half()])
     assert axes.get_legend_handles_labels()[1] == ["Half", "L1()", "Half 3"]
+
+
+@pytest.mark.parametrize(("sign", "mark", "worst"), [(1.0, "^", "8e+07"), (-1.0, "v", "-8e+07")])
+def test_scores_that_would_flatten_the_others_are_off_the_scale(problem, sign, mark, worst):
+    found = gr.cross_validate(problem, {"lam": [1e-6, 0.1, 0.3, 1.0, 3.0]}, folds=3, progress=False)
+    assert "off the scale" not in " ".join(texts(found.plot()))
+    found = replace(found, scorer=replace(found.scorer, greater_is_better=sign < 0.0))
+    score = np.array([8e7, 9.2, 9.0, 9.1, 9.4])
+    vars(found)["_scores"] = sign * (score + np.array([[-0.3], [0.0], [0.3]]))
+    axes = found.plot()
+    check_picture(axes)
+    low, high = axes.get_ylim()
+    assert high - low < 5.0
+    assert low < sign * 9.0 < high
+    assert f"off the scale: the worst is {worst}" in texts(axes)
+    (arrow,) = [line for line in axes.lines if line.get_marker() == mark]
+    assert arrow.get_xdata().tolist() == [1e-6]

@@ -64,7 +64,7 @@ def constraint_conditions(words: EdgeWords) -> list[Row]:
     name = f"{words.each} ({words.block.name})"
     flow = words.flow
     if is_equality(words.block.penalty, words.width):
-        return [Row(words.condition, prose(name)), Row(flow + prose(" is free: it is the price of being equal"))]
+        return [Row(words.condition, prose(name)), Row(flow + prose(" is free: what is equal takes any flow"))]
     normal = prose(" is normal to this set, outwards: 0 where the constraint is slack")
     return [Row(words.condition, prose(name)), Row(flow + normal)]
 
@@ -72,17 +72,21 @@ def constraint_conditions(words: EdgeWords) -> list[Row]:
 def gap_identity(symbols: Symbols) -> tuple[Row, ...]:
     rows = [words for words in symbols.edges if words.noun == "row"]
     each = "edge e" if not rows else "row e" if len(rows) == len(symbols.edges) else "edge or row e"
-    first = Math(
-        f"P(w) - Q(u, a) = sum_r FY(sample r) + sum_e FY({each}) + sum_i <w_i, balance of node i>",
-        r"P(w) - Q(u, a) = \sum_r \mathrm{FY}_r + \sum_e \mathrm{FY}_e + "
-        r"\sum_i \langle w_i, \text{balance of node } i \rangle",
-    )
+    samples = [Math("sum_r FY(sample r)", r"\sum_r \mathrm{FY}_r")] * bool(symbols.samples)
+    edges = [Math(f"sum_e FY({each})", r"\sum_e \mathrm{FY}_e")] * bool(symbols.edges)
+    nodes = Math("sum_i <w_i, balance of node i>", r"\sum_i \langle w_i, \text{balance of node } i \rangle")
+    first = same(f"P(w) - Q({_parts(symbols, 'u', 'a', ', ')}) = ") + join([*samples, *edges, nodes], " + ")
     second = Math(
         "FY(x, s) = f(x) + f*(s) - <x, s> >= 0,  and = 0 exactly where s is a slope (subgradient) of f at x",
         r"\mathrm{FY}(x, s) = f(x) + f^*(s) - \langle x, s \rangle \ge 0, \quad "
         r"= 0 \text{ exactly where } s \in \partial f(x)",
     )
     return Row(first), Row(second)
+
+
+def _parts(symbols: Symbols, flows: str, prices: str, between: str = " and ") -> str:
+    """The words for flows and prices, for those that there are."""
+    return between.join([flows] * bool(symbols.edges) + [prices] * bool(symbols.samples))
 
 
 # ---- all blocks ------------------------------------------------------------------------------------------------------
@@ -173,9 +177,10 @@ def kkt(form: Form) -> Written:
     """
     symbols = Symbols(form)
     stationarity = tuple(symbols.conservation("at every node i"))
-    sections = [Section(prose("stationarity: flows and prices are conserved"), stationarity)]
+    sections = [Section(prose(f"stationarity: {_parts(symbols, 'flows', 'prices')} are conserved"), stationarity)]
     rows = tuple(row for words in symbols.samples for row in price_conditions(words))
-    sections.append(Section(prose("prices are the slopes of the losses"), rows))
+    if rows:
+        sections.append(Section(prose("prices are the slopes of the losses"), rows))
     flows = [row for words in symbols.penalties for row in flow_conditions(words)]
     rows = tuple(reversed(dict.fromkeys(reversed(flows))))  # what is true of several is said once, after them
     if rows:
@@ -183,7 +188,7 @@ def kkt(form: Form) -> Written:
     if symbols.constraints:
         rows = tuple(row for words in symbols.constraints for row in constraint_conditions(words))
         sections.append(Section(prose("constraints hold, and their flows are normal to them"), rows))
-    heading = prose("and for all w, u, a the duality gap is the sum of what is missing")
+    heading = prose(f"and for all w, {_parts(symbols, 'u', 'a', ', ')} the duality gap is the sum of what is missing")
     sections.append(Section(heading, gap_identity(symbols)))
     return Written(tuple(sections), _letters(symbols))
 
@@ -263,16 +268,15 @@ def _reading(symbols: Symbols) -> tuple[str, ...]:
     form = symbols.form
     between, rows = (any(words.noun == noun for words in symbols.edges) for noun in ("edge", "row"))
     parts = ["A price says how much the loss of a sample pulls on the parameters of its node, as a multiple of x_r."]
+    parts *= bool(symbols.samples)
     if any(words.matrix for words in symbols.samples):
         parts = [
             "A price, one number per class, says how much the loss of a sample pulls on the parameters of its node: "
             "each number on the column of its class, as a multiple of x_r."
         ]
-    if all(words.predictor in ("w_i", "") for words in symbols.samples):
+    if parts and all(words.predictor in ("w_i", "") for words in symbols.samples):
         parts = ["A price says how the loss of a sample pulls on the parameters of its node."]
-    if not symbols.samples:
-        parts = []
-    elif not all(words.predictor for words in symbols.samples):
+    if not all(words.predictor for words in symbols.samples):
         own = parts if any(words.predictor for words in symbols.samples) else []
         parts = [*own, "The price of a row pulls on the nodes that it speaks of: K'a is what it does there."]
     if between:
@@ -289,8 +293,11 @@ def _reading(symbols: Symbols) -> tuple[str, ...]:
         sets = ", ".join(letter.text for letter in symbols.features.values())
         parts.append(f"A flow on {sets} counts as 0 in the other coordinates.")
     by = "rows" if rows and not between else "edges and rows" if rows else "edges"
-    parts.append(f"Conservation: what the samples of a node pull is carried away by its {by}, nothing is lost.")
+    pull = "what the samples of a node pull" if symbols.samples else "what flows into a node"
+    carried = f"{pull} is carried away by its {by}, nothing is lost"
+    parts.append(f"Conservation: {carried if symbols.edges else 'the pulls of the samples of a node cancel'}.")
     if form.latent:
         parts.append(f"At the {count(len(form.latent), 'latent node')} there are no prices: the flows alone balance.")
-    parts.append("Every such (u, a) bounds the minimum from below.")
+    point = "(u, a)" if symbols.samples and symbols.edges else _parts(symbols, "u", "a")
+    parts.append(f"Every such {point} bounds the minimum from below.")
     return (" ".join(parts),)
