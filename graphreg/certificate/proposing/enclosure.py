@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -178,9 +177,7 @@ class Enclosure:
         """Whether rows tie all equations into one system."""
         return any(one.mixed for one in self.system.summands)
 
-    def _jointly(
-        self, v: Array, held: Array | None = None, power: float = 1.0, plain: bool = True
-    ) -> Iterator[Proved]:
+    def _jointly(self, v: Array, held: Array | None = None, power: float = 1.0, plain: bool = True) -> Iterator[Proved]:
         """Bounds by one system of all equations, without those that follow from others: one for each component, where
         sums over its nodes say so; then one at every node, where flows are as ties want them. A ``power`` below 1 has
         prices near their ends answer, too, where there are too few others."""
@@ -252,10 +249,10 @@ class Enclosure:
     def _near(self, v: Array) -> Proved:
         """The bound next to a point by one system of all equations, where rows tie them, or else as they are tried."""
         best = self._nothing(v)
-        if self.mixed and self.system.outside is None:
-            for best in accumulate(self._jointly(v, power=ALIKE, plain=False), self._better, initial=best):
-                if _whole(best):
-                    return best
+        for found in self._jointly(v, power=ALIKE, plain=False) if self.mixed and self.system.outside is None else ():
+            best = self._better(best, found)
+            if _whole(best):
+                return best
         return self._better(best, self._tried(v))
 
     def _pulled(self, best: Proved, v: Array, middle: DualPoint | None) -> Proved:
