@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 
@@ -34,7 +33,6 @@ from .ties import Ties, alike, dropped, tied, ties_of
 TINY = 1e-200  # numbers that small may leave their domains by what products of them miss
 SWEEPS = 3  # corrections, each of what the one before left
 AGAIN = 4  # attempts with fewer and fewer variables that may move
-LET_GO = 8  # attempts in which flows are let go, and prices
 PULLS = (4e-15, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 1e-2)  # shares of the way to a point well inside all domains
 ROUNDED = 3.0  # of what sums may miss at a point: what they and its correction leave there
 SHRUNK = 1e-13  # what flows are shrunk by beside what they need: they may be rounded out of their domains as they are
@@ -107,7 +105,7 @@ class Enclosure:
         if not self.ties:
             yield (best := self._better(best, self._tried(v)))
         if self.mixed and inside:
-            none = np.zeros_like(self.flow)
+            none = np.zeros(self.system.size, dtype=bool)
             for held, power in ((none, 1.0), (none, ALIKE), (self.determined, 1.0)):
                 for found in self._jointly(np.where(held, 0.0, v), held, power, plain=False):
                     yield (best := self._better(best, found))
@@ -115,8 +113,6 @@ class Enclosure:
             yield (best := self._better(best, self._tried(v)))
         if center is not None:
             yield (best := self._pulled(best, v, center()))
-        for flows in (False, True) if inside else ():
-            yield (best := self._better(best, self._let_go(v, flows)))
         yield self._better(best, self._at_zero)
 
     @cached_property
@@ -268,29 +264,6 @@ class Enclosure:
             k = len(left) // 3 if len(left) < len(PULLS) - 1 else len(left) - 1
         return best
 
-    def _let_go(self, v: Array, flows: bool) -> Proved:
-        """The bound of what balances where an equation stays open: flows that touch it are 0, and if it is still open
-        prices too. That costs what their penalties do: where ``flows``, all flows are 0 from the start.
-
-        So end flows that equations of nodes without data determine to be 0, and rows whose sums over nodes rounding
-        keeps from being 0.
-        """
-        best, held = self._nothing(v), self.flow & flows
-        v = np.where(held, 0.0, v)
-        for _ in range(LET_GO):
-            try:
-                found = self._next_to(v, held, apart=False)
-            except (RefusedError, np.linalg.LinAlgError) as error:
-                return replace(best[0], why=best[0].why or str(error)), best[1]
-            best, outside = self._better(best, found), found[0].outside
-            touching = abs(self.B) @ found[1].open > 0.0
-            let = next((x for x in (touching & self.flow & (v != 0.0), touching & (v != 0.0)) if x.any()), touching)
-            let = let | (outside & held)
-            if _whole(best) or not (let | outside).any():
-                break
-            held, v = held | let | outside, np.where(let, 0.0, v)
-        return best
-
     @cached_property
     def ties(self) -> Ties:
         """The dependencies of columns, where rows ask for them."""
@@ -309,21 +282,8 @@ class Enclosure:
 
     @cached_property
     def determined(self) -> Array:
-        """The flows that balance alone determines to be 0, in general."""
+        """The prices and flows that balance alone determines to be 0, in general."""
         return determined(self.system)
-
-    @cached_property
-    def flow(self) -> Array:
-        """Which variables are flows."""
-        flow = np.zeros(self.system.size, dtype=bool)
-        for one in self.system.flows:
-            flow[one.columns] = True
-        return flow
-
-    @cached_property
-    def B(self) -> Any:  # noqa: N802  (a matrix)
-        """Of each variable, by equations, what it adds to them."""
-        return self.system.kind.rows(np.arange(self.system.size))
 
     def _next_to(self, v: Array, held: Array, apart: bool) -> Proved:
         plan = self.planner.near(v, Slack.of(self.system, v), held, apart)

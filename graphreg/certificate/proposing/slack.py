@@ -52,22 +52,19 @@ def without_dust(system: System, v: Array) -> Array:
 
 
 def determined(system: System) -> Array:
-    """The flows that equations without prices determine to be 0, whatever the numbers in these are, (V,): of a largest
-    matching between both, no alternating path leads there from a flow without a partner (Dulmage and Mendelsohn,
+    """The prices and flows that balance determines to be 0, whatever the numbers in its equations are, (V,): of a
+    largest matching between both, no alternating path leads there from one without a partner (Dulmage and Mendelsohn,
     Canad. J. Math. 10, 1958)."""
-    flow = np.zeros(system.size, dtype=bool)
-    for one in system.flows:
-        flow[one.columns] = True
-    B, flows = system.kind.B, np.flatnonzero(flow)
-    A = sp.csr_array(B[np.diff(B[:, ~flow].indptr) == 0][:, flow])
-    partner = maximum_bipartite_matching(A, perm_type="column")  # of each equation
-    alone = np.setdiff1d(np.arange(len(flows)), partner)
+    A = sp.csr_array(system.kind.B)
+    partner, V = maximum_bipartite_matching(A, perm_type="column"), A.shape[1]  # of each equation  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
+    alone = np.setdiff1d(np.arange(V), partner)
     paired = sp.coo_array(A[partner >= 0])
-    start = np.concatenate([paired.col, np.full(len(alone), len(flows))])
+    start = np.concatenate([paired.col, np.full(len(alone), V)])
     end = np.concatenate([partner[partner >= 0][paired.row], alone])
-    paths = sp.csr_array((np.ones(len(start)), (start, end)), shape=(len(flows) + 1,) * 2)
-    flow[flows[breadth_first_order(paths, len(flows), return_predecessors=False)[1:]]] = False
-    return flow
+    paths = sp.csr_array((np.ones(len(start)), (start, end)), shape=(V + 1, V + 1))
+    found = np.ones(V + 1, dtype=bool)
+    found[breadth_first_order(paths, V, return_predecessors=False)] = False
+    return found[:V]
 
 
 def held_first(system: System) -> list[Array]:
