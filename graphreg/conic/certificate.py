@@ -57,6 +57,10 @@ class ConicCertificate(Shown):
         ``"contradiction"``, ``"descent"``, ``"dependent"`` or ``"dependent dual"``; each a `Reached` with the point
         (high + low) of the system of that name in `graphreg.conic.programme`, the radius within which an exact
         solution lies, the pairs of rows and columns and the core rows that solve it, and the rows that were left out.
+    multipliers : dict
+        Of a problem that is proved infeasible (Farkas' lemma): for each of the user's constraints, by name, what its
+        rows are multiplied by, in the order in which CVXPY stores them. Those of inequalities are at least 0, the
+        variables cancel in the sum, and -1 >= 0 is left. Empty elsewhere.
     by : dict
         Whose answer each of these was found near, in words: that of the solver, or another one that proves more.
 
@@ -82,6 +86,7 @@ class ConicCertificate(Shown):
     scope: str = PROVED
     by: Mapping[str, str] = field(default_factory=dict)
     given: str = ""
+    multipliers: Mapping[str, Array] = field(default_factory=dict[str, Array])
 
     @property
     def gap(self) -> float:

@@ -257,7 +257,19 @@ def _told(stored: Canonical, known: Known, reported: float | None, given: str = 
         point = stored.point((found.high + found.low)[: len(stored.programme.q)])
     stood = None if reported is None else float(reported), stored.programme, stored.offset, stored.sign
     message, way = _message(stored, known), (known.evidence, about.scope, known.by)
-    return ConicCertificate(lower, upper, status, message, point, *stood, *way, given)
+    return ConicCertificate(lower, upper, status, message, point, *stood, *way, given, _multipliers(stored, known))
+
+
+def _multipliers(stored: Canonical, known: Known) -> dict[str, Array]:
+    """Of what excludes each other, by constraint; of an inequality without the equations that say what its rows are."""
+    out = {kind: dict[str, list[Array]]() for kind in ("equations", "cones")}
+    y = known.evidence["contradiction"].high if known.status == "infeasible" else np.zeros(0)
+    for k in np.unique(stored.constraints[: len(y)]).tolist():
+        rows = np.flatnonzero(stored.constraints == k)
+        kind = out["cones" if np.isin(rows, stored.programme.in_cones).all() else "equations"]
+        if name := stored.named(k).strip("`"):
+            kind.setdefault(name, []).append(y[rows])
+    return {name: np.concatenate(each) for name, each in {**out["equations"], **out["cones"]}.items()}
 
 
 def _added(bound: float, offset: float, way: float) -> float:

@@ -51,6 +51,7 @@ UNKNOWN = (
     "what the flows given prove as they are is not known without prices=, an array for each loss, as {} need not be "
     "strictly convex; repaired, they go with the prices of the gradients at w: a large gap is not theirs alone"
 )
+REPAIRED = "given flows, moved until all balances"
 Own = tuple[Arrays, Arrays | None]  # flows that were given, and prices, where they were
 Bounds = Iterator[tuple[str, Callable[[], Certificate]]]
 
@@ -222,7 +223,7 @@ class _Judged:
     def bounds(self, point: Given, own: Own | None) -> Bounds:
         """The steps, each with what it can make use of."""
         self.certifier.spot_checks.begin()
-        yield "gradients" if point.flows is None else "given flows, repaired", lambda: self._given(point, own)
+        yield "gradients" if point.flows is None else REPAIRED, lambda: self._given(point, own)
         routing, before = RoutingProblem(self.form, self.w), None
         size = float(np.sqrt(np.mean(np.square(self.w))))
         for near in NEAR:

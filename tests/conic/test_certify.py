@@ -349,6 +349,21 @@ def test_values_that_miss_the_bounds_of_variables_are_no_obstacle():
     assert found.lower - 1e-12 <= 0.5 <= found.upper + 1e-12
 
 
+def test_the_multipliers_of_what_excludes_each_other_are_told_by_constraint():
+    """w_v >= 1 and 0 <= w_v <= 0.1: in the sum with these factors w_v cancels, and -1 >= 0 is left."""
+    u, v = gr.w.at("u"), gr.w.at("v")
+    means = gr.MeanLoss(gr.NodeData.from_arrays(None, [0.0, 0.0], ["u", "v"]))
+    found = gr.Problem(means + gr.NonNegative()(v - 1.0) + gr.NonNegative()(u + 5.0) + gr.Box(0.0, 0.1)(v))
+    told = found.compile().certify().multipliers
+    (rise,), (lower, upper) = told["NonNegative(w_v - 1)"], told["Box(w_v)"]
+    assert min(rise, lower, upper) >= 0.0
+    assert np.isclose(rise + lower, upper)
+    assert np.isclose(-rise + 0.1 * upper, -1.0)
+    assert told["NonNegative(w_u + 5)"] == 0.0
+    x = cp.Variable(name="x")
+    assert gr.certify(cp.Problem(cp.Minimize(x), [x >= 1])).multipliers == {}
+
+
 def test_of_what_is_infeasible_no_distance_to_a_bound_is_told():
     x = cp.Variable(3)
     rows = [x[0] + x[1] == 0.1, x[1] + x[2] == 0.2, x[0] + 2 * x[1] + x[2] == 0.3]

@@ -473,3 +473,20 @@ def test_without_matplotlib_the_remedy_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ModelError, match=r"pip install graphreg\[plot\]"):
         plot_graph(two_groups().solve())
+
+
+@pytest.mark.parametrize(
+    ("loss", "targets", "said"),
+    [
+        (gr.LogisticLoss, [0, 1, 1, 0], "1 or -1: 1 for a target of 1, -1 for 0 or -1"),
+        (gr.HingeLoss, [0, 1, 1, 0], "1 or -1: 1 for a target of 1, -1 for 0 or -1"),
+        (gr.MultinomialLoss, [0, 1, 2, 0], "1 for the class of sample r, 0 for the others"),
+        (gr.SquaredLoss, [0, 1, 2, 0], ""),
+    ],
+)
+def test_targets_that_are_coded_are_explained(loss, targets, said):
+    data = gr.NodeData.from_arrays(np.eye(4)[:, :2], targets, [0, 0, 1, 1])
+    problem = gr.Problem(loss(data) + 0.1 * gr.TotalVariation(nx.path_graph(2), gr.L1()))
+    for text in (str(problem), str(problem.dual())):
+        rows = [" ".join(line.split()[1:]) for line in text.splitlines() if line.split()[:1] == ["y_r"]]
+        assert rows == [said] * bool(said)

@@ -23,6 +23,7 @@ from graphreg.form import DualPoint
 from graphreg.form.latent import with_latent_means
 from graphreg.judging import judgement
 from graphreg.judging.given import given_point
+from graphreg.judging.judgement import REPAIRED
 from graphreg.running import solve
 from graphreg.verify import check
 
@@ -191,9 +192,9 @@ def test_flows_that_are_given_need_no_other_step(problem):
     found = problem.solve(gr.Exact(), gap=1e-10)
     (flows,), (prices,) = found.certificate.dual_point.flows, found.certificate.dual_point.prices
     for given in ({"flows": flows}, {"flows": [flows], "prices": [prices]}, {"flows": 1.01 * flows}):
-        assert [step.name for step in problem.certify(found.coef, gap=1e-1, **given).steps] == ["given flows, repaired"]
+        assert [step.name for step in problem.certify(found.coef, gap=1e-1, **given).steps] == [REPAIRED]
     assert problem.certify(found.coef).steps[-1].name == "kinks within 0.01"
-    assert problem.certify(found, gap=1e-9).steps[-1].name == "given flows, repaired"
+    assert problem.certify(found, gap=1e-9).steps[-1].name == REPAIRED
 
 
 def test_a_point_far_away_is_told_of_a_better_one(problem):
@@ -479,7 +480,7 @@ def test_flows_that_were_given_are_judged_as_they_are():
     assert judged.dual > 1.19
     own = judged.primal - judged.as_given
     assert f"<= optimum (relative gap to it {own / judged.primal:.3g})" in str(judged)
-    assert f"given flows, repaired: lower bound {judged.steps[0].dual:.10g}," in str(judged)
+    assert f"{REPAIRED}: lower bound {judged.steps[0].dual:.10g}," in str(judged)
     assert str(problem.certify(STATIONS)).count("relative") == 1  # of one point one gap is said
     for _ in range(5):
         u = rng.uniform(-0.5, 0.5, 7)

@@ -15,19 +15,17 @@ from .writing import Row, prose, same, some, span
 def sizes(symbols: Symbols) -> list[Row]:
     """Samples, edges, nodes, coordinates and parameters, for the primal."""
     rows = [Row(prose(words.block.name), prose(_samples(words))) for words in symbols.samples]
-    rows += [*matrices(symbols), *_scale_rows(symbols)]
+    rows += [*coding(symbols), *_scale_rows(symbols)]
     rows += [Row(prose(words.block.name), prose(_edges(words, symbols))) for words in symbols.edges]
     return [*rows, *_nodes(symbols.form), *coordinates(symbols), *parameters(symbols)]
 
 
-def matrices(symbols: Symbols) -> list[Row]:
-    """The parameters as a matrix, and the targets as vectors, where there are several classes."""
-    if not any(words.matrix for words in symbols.samples):
-        return []
-    return [
-        Row(same("W_i"), prose("w_i as a matrix: a row per feature, a column per class")),
-        Row(same("y_r"), prose("1 for the class of sample r, 0 for the others")),
-    ]
+def coding(symbols: Symbols) -> list[Row]:
+    """The parameters as a matrix, where there are several classes, and what targets are that are no numbers."""
+    several = any(words.matrix for words in symbols.samples)
+    rows = [Row(same("W_i"), prose("w_i as a matrix: a row per feature, a column per class"))] * several
+    coded = dict.fromkeys(words.block.loss.coded for words in symbols.samples)
+    return [*rows, *(Row(same("y_r"), prose(each)) for each in coded if each)]
 
 
 def _scale_rows(symbols: Symbols) -> list[Row]:

@@ -260,7 +260,7 @@ def _flow_rows(symbols: Symbols) -> list[Row]:
 
 def _letters(symbols: Symbols) -> tuple[Row, ...]:
     """The meaning of the letters of a dual; of the coordinates only the sets that formulas speak of."""
-    rows = [*_flow_rows(symbols), *legend.matrices(symbols), *legend.scales(symbols), *legend.weights(symbols)]
+    rows = [*_flow_rows(symbols), *legend.coding(symbols), *legend.scales(symbols), *legend.weights(symbols)]
     return (*rows, *legend.coordinates(symbols)[1:], *legend.parameters(symbols))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -85,6 +85,7 @@ class MultinomialLoss(AbstractSmoothLoss):
     """
 
     classes: Sequence[Hashable] | None = None
+    coded: ClassVar[str] = "1 for the class of sample r, 0 for the others"
 
     def __post_init__(self) -> None:
         super().__post_init__()

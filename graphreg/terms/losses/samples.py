@@ -137,6 +137,7 @@ class AbstractSamples(AbstractTerm):
     data: NodeData
     scale: str | float | Mapping[Hashable, float] = field(default="mean", kw_only=True)
     plain: ClassVar[bool] = False  # the predictor of a sample is w_i itself
+    coded: ClassVar[str] = ""  # what y_r is in the formula, where it is no number of the data
 
     @overload
     def __new__(  # pyright: ignore[reportOverlappingOverload]  (of rows it is another term)
@@ -225,6 +226,8 @@ class AbstractTwoClasses(AbstractSamples):
     >>> [issubclass(each, gr.AbstractTwoClasses) for each in (gr.LogisticLoss, gr.HingeLoss, gr.MultinomialLoss)]
     [True, True, False]
     """
+
+    coded: ClassVar[str] = "1 or -1: 1 for a target of 1, -1 for 0 or -1"
 
     def encode(self, target: Array) -> Array:
         return signs(target, type(self).__name__)
