@@ -16,7 +16,7 @@ from factories import thinned
 import graphreg as gr
 from graphreg.certificate import held_rows
 from graphreg.certificate.edges import holding
-from graphreg.certificate.edges.dual_region import Region, of_edges
+from graphreg.certificate.edges.dual_region import Region, of_edges, subgradients
 from graphreg.certificate.edges.fusion import fused, separate
 from graphreg.certificate.edges.holding import held
 from graphreg.errors import ProofError, TermError
@@ -458,3 +458,29 @@ def test_the_flow_of_an_active_constraint_is_not_known_by_its_slack():
     region = of_edges(form.edges[0], form, np.array([[0.0], [0.0], [1.0]]), 1e-3)
     assert np.isinf(region.width[0, 0])
     assert region.width[1, 0] == pytest.approx(5e-4, rel=1e-6)  # <u, z> is at most the gap, and u has one sign
+
+
+@pytest.mark.parametrize("size", [5.0, 100.0, 4000.0])
+def test_trends_of_counts_of_any_size_are_told(size):
+    """The exponential is not as steep near the answer as it is far away."""
+    times = np.arange(18)
+    counts = np.random.default_rng(0).poisson(size * np.exp(np.interp(times, [0, 9, 17], [0.0, 0.1, 0.5])))
+    loss = gr.PoissonLoss(gr.NodeData.from_arrays(np.ones((18, 1)), counts, times), scale="sum")
+    strength = gr.Parameter(1.0, name="strength")
+    problem = gr.Problem(loss + strength * gr.L1()(gr.w.along(times.tolist(), 2)))
+    strength.value = 3.0 * float(gr.strength_max(problem))
+    assert problem.solve(gap=1e-10).held().counts == {"held": 16, "not held": 0, "undecided": 0}
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_slopes_are_bounded_at_points_that_are_known_to_rounding(k):
+    """Of the sum of exponentials, at points within off of those that are given: in long floats."""
+    rng = np.random.default_rng(k)
+    for off in (1e-14, 1e-6, 0.1):
+        x = rng.uniform(-6.0, 6.0, (200, k))
+        near = x + off * rng.uniform(-1.0, 1.0, x.shape) / k
+        low, high = subgradients(lambda v: np.exp(v).sum(axis=1), x, np.zeros(200), np.full(200, off), 1.0)
+        slopes = np.exp(near.astype(np.longdouble))
+        assert (low <= slopes).all()
+        assert (slopes <= high).all()
+        assert off > 1e-14 or (high - low <= 1e-4 * slopes.sum(axis=1, keepdims=True)).all()

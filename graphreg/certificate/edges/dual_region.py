@@ -64,21 +64,22 @@ def subgradients(
     low, high, unit = np.full((m, k), -np.inf), np.full((m, k), np.inf), np.eye(k)
     with np.errstate(invalid="ignore", over="ignore"):
         here = f(x)
-        far = np.stack([f(x + sign * 2.5 * size[:, None] * e) for e in unit for sign in (1.0, -1.0)]).max(axis=0)
-        moved = np.where(off > 0, off * 2.0 * (far - here) / size, 0.0)  # f is that steep at most, up to size away
-        for j, sign in ((j, sign) for j in range(k) for sign in (1.0, -1.0)):
-            best = np.full(m, np.inf)
-            for q in range(STEPS):
-                s = size * 4.0**-q
+        for q in range(STEPS):
+            s = size * 4.0**-q
+            far = np.stack([f(x + sign * 2.5 * s[:, None] * e) for e in unit for sign in (1.0, -1.0)]).max(axis=0)
+            rise = far - here + 32 * (k + 2) * U * (np.abs(here) + np.abs(far) + extra)
+            steep = np.where(2.0 * off <= s, 2.0 * rise / s, np.inf)  # as f is at most, up to s and off away
+            moved = np.where(off > 0, off * steep, 0.0)
+            for j, sign in ((j, sign) for j in range(k) for sign in (1.0, -1.0)):
                 point = x + sign * s[:, None] * unit[j]
-                s, there = np.abs(point[:, j] - x[:, j]), f(point)  # s as it came out
+                step, there = np.abs(point[:, j] - x[:, j]), f(point)  # as it came out
                 noise = 32 * (k + 2) * U * (np.abs(here) + np.abs(there) + extra) + 2.0 * moved
-                slope = (there - here + eps + noise) / np.where(s > 0, s, np.nan)
-                best = np.fmin(best, slope + 8 * U * np.abs(slope))
-            if sign > 0:
-                high[:, j] = best
-            else:
-                low[:, j] = -best
+                slope = (there - here + eps + noise) / np.where(step > 0, step, np.nan)
+                slope += 8 * U * np.abs(slope)
+                if sign > 0:
+                    high[:, j] = np.fmin(high[:, j], slope)
+                else:
+                    low[:, j] = np.fmax(low[:, j], -slope)
     return low, high
 
 
