@@ -473,14 +473,15 @@ def test_trends_of_counts_of_any_size_are_told(size):
 
 
 @pytest.mark.parametrize("k", [1, 3])
-def test_slopes_are_bounded_at_points_that_are_known_to_rounding(k):
-    """Of the sum of exponentials, at points within off of those that are given: in long floats."""
+@pytest.mark.parametrize(("f", "slope", "far"), [(np.exp, np.exp, 6.0), (np.abs, np.sign, 0.1)])
+def test_slopes_are_bounded_at_points_that_are_known_to_rounding(f, slope, far, k):
+    """At points within off of those that are given: in long floats."""
     rng = np.random.default_rng(k)
     for off in (1e-14, 1e-6, 0.1):
-        x = rng.uniform(-6.0, 6.0, (200, k))
+        x = rng.uniform(-far, far, (200, k))
         near = x + off * rng.uniform(-1.0, 1.0, x.shape) / k
-        low, high = subgradients(lambda v: np.exp(v).sum(axis=1), x, np.zeros(200), np.full(200, off), 1.0)
-        slopes = np.exp(near.astype(np.longdouble))
+        low, high = subgradients(lambda v: f(v).sum(axis=1), x, np.zeros(200), np.full(200, off), 1.0)
+        slopes = slope(near.astype(np.longdouble))
         assert (low <= slopes).all()
         assert (slopes <= high).all()
-        assert off > 1e-14 or (high - low <= 1e-4 * slopes.sum(axis=1, keepdims=True)).all()
+        assert f is np.abs or off > 1e-14 or (high - low <= 1e-4 * slopes.sum(axis=1, keepdims=True)).all()
