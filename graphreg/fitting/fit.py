@@ -345,7 +345,8 @@ class Fit(Shown):
         graph = self.graph
         size = f"{len(self.rows.frame):,} rows; a graph of {graph.n_nodes:,} nodes and {graph.n_edges:,} edges"
         held = [f"{name:18} {score:.4g} +- {error:.2g}" for name, score, error in scores.itertuples()]
-        held += [f"{end:18} not known: leave strengths= out" for end in (ALL, EACH) if end not in scores.index]
+        held += [f"{end:18} not known: no strength here reaches it" for end in (ALL, EACH) if end not in scores.index]
+        held += self._compared()
         gap = f"to a relative gap of {relative_in_words(certificate, 2)}; {RESTS}"
         certified = self.solution.status == "certified"
         return {
@@ -356,6 +357,14 @@ class Fit(Shown):
             "clusters": [str(self.clusters_shown)],
             "certified": [gap if certified else f"NO: {self.solution.status}. {self.solution.message}"],
         }
+
+    def _compared(self) -> list[str]:
+        """Where the held-out scores are not of the same rows, or not of what their names say."""
+        others = [] if self.pooled is None else [self.pooled]
+        own, *more = (each.table()["held_out"].iloc[0] for each in (self.validation, *others))
+        said = [f"{ALL}: of {rows:,} rows, the others of {own:,}, which rows of other folds tell" for rows in more]
+        neighbours = f"{EACH}: a node that is held out has no rows, and its neighbours predict it, ever so weakly tied"
+        return said * (own not in more) + [neighbours] * (self.validation.folds.dealt == "node" and self.spans)
 
     def _choice(self) -> str:
         found, count = self.validation, len(self.validation.folds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -317,8 +318,10 @@ def opened(table: Any, node: Hashable, ids: str) -> tuple[pd.DataFrame, str, Arr
             else:
                 frame = pd.read_csv(path, sep=separator, encoding="utf-8-sig", dtype=kinds, skip_blank_lines=False)
         except (ValueError, ImportError) as error:
-            raise DataError(f"{path.name} cannot be read: {error}") from error
+            raise DataError(f"{path.name} cannot be read: {error}; save it with commas, as UTF-8") from error
         first = None if path.suffix in (".parquet", ".pq") else _first_lines(frame)
+        if len(frame.columns) == 1 and (other := re.search("[;\t]", str(frame.columns[0]))):
+            raise DataError(f"{path.name} has {other[0]!r} between its cells: save it with commas, as UTF-8")
         return _with_text(frame, node, "text" if ids == "exact" else ids), path.name, first
     found = as_narwhals(table, "DataFrame")
     if found is None:
@@ -356,7 +359,8 @@ def _kind(frame: Any, name: Hashable, first: Array | None) -> tuple[list[str], s
     if pd.api.types.is_datetime64_any_dtype(column) or (len(texts) and texts.str.fullmatch(DATE).all()):
         return [
             f"{name!r} holds dates, which are no numbers: code them first, as months "
-            f"(pd.to_datetime(frame[{name!r}]).dt.month) or days (... - start).dt.days, or leave the column "
+            f"(pd.to_datetime(frame[{name!r}]).dt.month, with dayfirst=True where days come before months) or days "
+            "(... - start).dt.days, or leave the column "
             "out, with features=[...]"
         ], ""
     values, wrong = _as_numbers(column)
@@ -485,6 +489,11 @@ def _of_file(path: Path, repeated: str, weight: Hashable | None) -> tuple[Graph,
         lines = _lines(np.flatnonzero(bad), place)
         complaints.append(f"{path.name} has a missing end, or a weight that is no number, in {lines}{remedy}")
     pairs = list(zip(*(as_text(frame[end][~bad], True) for end in ends), strict=True))
+    if {str(end).strip() for end in ends} & {label for pair in pairs for label in pair}:
+        raise DataError(
+            f"the first line of {path.name}, {ends[0]!r}, {ends[1]!r}, names a node of the lines below it: begin with "
+            "the names of the columns, from,to say, or its edge would be lost"
+        )
     again = pd.Series([(min(pair), max(pair)) for pair in pairs], dtype=object).duplicated().to_numpy()
     if repeated == "error" and again.any():
         lines = _lines(np.flatnonzero(~bad)[again], place)

@@ -18,7 +18,7 @@ from ..base.clock import AGAIN, cut_short, stages
 from ..base.gate import allowing
 from ..base.messages import few, near
 from ..catalogue import named
-from ..errors import DataError, GraphError, ModelError, TermError
+from ..errors import DataError, GraphError, MethodError, ModelError, TermError
 from ..inputs import plain_label
 from .fit import Fit
 from .matching import doubts, refuse_look_alikes, untied
@@ -241,12 +241,17 @@ def _written(folds: Any, chosen: dict[str, Any]) -> tuple[str, str]:
 
 
 def _pooled(rows: UsedRows, family: Family, graph: gr.Graph, folds: Any, how: dict[str, Any]) -> Any:
-    """The scores of one model for all nodes, where the graph does not join them: else it is the upper end."""
+    """The scores of one model for all nodes, where the graph does not join them: else it is the upper end. None where
+    the strength is not known at which it is reached."""
     if not graph.components().any():
         return None
     star = gr.Graph.from_edges([(graph.labels[0], label) for label in graph.labels[1:]])
     one = _problem(rows, family, star, gr.L2())
-    return _finished(one, _strengths(one)[-1:], folds, how)
+    try:
+        strongest = _strengths(one)[-1:]
+    except TermError:
+        return None
+    return _finished(one, strongest, folds, how)
 
 
 def _problem(rows: UsedRows, family: Family, graph: gr.Graph, penalty: Any) -> gr.Problem:
@@ -264,7 +269,7 @@ def _strengths(problem: gr.Problem, given: Any = None) -> list[float]:
         if found.ended == "interrupted":
             raise KeyboardInterrupt
         most = BEYOND * found.upper or 1.0  # 0: nodes agree at any strength
-    except TermError as error:
+    except (TermError, MethodError) as error:
         raise TermError(f"{error}; say which strengths to try: strengths=[0.01, 0.1, 1.0]") from error
     digit = 10.0 ** (math.floor(math.log10(most)) - 2)
     top = float(f"{math.ceil(most / digit) * digit:.3g}")  # three digits, so that it can be said and typed

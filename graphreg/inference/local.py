@@ -254,7 +254,10 @@ def _least(H: Array, designs: Array) -> Array:
 
 
 SINGULAR = 1e-11  # smallest over largest eigenvalue of a design's matrix whose diagonal is 1
-RIDGE = "add a ridge, for instance 1e-3 * NodePenalty(SquaredL2()), give the node more samples, or drop features"
+RIDGE = (
+    'add a ridge, for instance 1e-3 * NodePenalty(SquaredL2()) (an intercept has none but by features=["intercept", '
+    "...]), give the node more samples, or drop features"
+)
 
 
 def condition(H: Array) -> Array:

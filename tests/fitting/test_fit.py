@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import pickle
 from dataclasses import replace
+from itertools import pairwise
 
 import networkx as nx
 import numpy as np
@@ -249,7 +250,7 @@ def test_ends_are_said_only_where_they_are_known(fitted):
         found = gr.fit(incomes(), PATH, target="y", node="node", folds=3, strengths=given)
         assert list(found.scores.index) == ["this fit"]
         said = " ".join(str(found).split())
-        assert "one model for all not known: leave strengths= out every node alone not known" in said
+        assert "one model for all not known: no strength here reaches it every node alone not known" in said
         assert "one model for all that the graph joins" not in said
         assert "at the lower end: every node alone" not in said
         assert ("of those that were given" in said) == (len(given) > 1)
@@ -526,3 +527,48 @@ def test_a_target_of_numbers_that_are_kept_as_text_or_objects_is_one_of_numbers(
     frame.loc[2, "y"] = np.inf
     with pytest.raises(DataError, match=r"'y' is infinite in row 2"):
         gr.fit(frame, PATH, target="y", node="node")
+
+
+def test_scores_of_other_rows_and_of_neighbours_are_said():
+    """A node without edges is not scored where nodes are held out, but by one model for all."""
+    rng, labels = np.random.default_rng(0), "abcdefgh"
+    frame = pd.DataFrame({"n": np.repeat(list(labels), 20), "x": rng.normal(size=160)})
+    frame["y"] = np.repeat(np.arange(8.0), 20) + frame.x + 0.5 * rng.normal(size=160)
+    edges = list(pairwise(labels))
+    said = " ".join(str(gr.fit(frame, edges[:-1], target="y", node="n", by="node", folds=4)).split())
+    assert "one model for all: of 160 rows, the others of 140" in said
+    assert "every node alone: a node that is held out has no rows" in said
+    said = str(gr.fit(frame, edges, target="y", node="n", folds=4))
+    assert "rows, the others of" not in said
+    assert "its neighbours predict it" not in said
+
+
+def test_losses_without_a_largest_strength_are_fitted_at_those_that_are_given():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"n": np.repeat(list("abc"), 20), "x": rng.normal(size=60)})
+    frame["y"] = frame.x + rng.normal(size=60)
+    with pytest.raises(TermError, match=r"say which strengths to try: strengths=\[0.01"):
+        gr.fit(frame, [("a", "b")], target="y", node="n", loss="QuantileLoss")
+    found = gr.fit(frame, [("a", "b")], target="y", node="n", loss="QuantileLoss", strengths=[0.1, 1.0], folds=3)
+    assert found.solution.status == "certified"  # 'c' has no edges
+    assert found.pooled is None
+
+
+def test_a_file_of_edges_without_a_header_is_refused(tmp_path):
+    """Its first edge would be lost."""
+    (tmp_path / "edges.csv").write_text("a,b\nb,c\nc,d\n")
+    frame = pd.DataFrame({"n": list("abcd") * 5, "y": np.arange(20.0)})
+    with pytest.raises(DataError, match=r"first line of edges.csv, 'a', 'b', names a node of the lines below"):
+        gr.fit(frame, tmp_path / "edges.csv", target="y", node="n", folds=2)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("n;y\na;1\n", "has ';' between its cells"), ("n\ty\na\t1\n", r"has '.+' between its cells")]
+)
+def test_tables_with_other_separators_say_how_to_save_them(text, said, tmp_path):
+    (tmp_path / "table.csv").write_text(text)
+    with pytest.raises(DataError, match=f"{said}: save it with commas, as UTF-8"):
+        gr.fit(tmp_path / "table.csv", nx.path_graph(["a", "b"]), target="y", node="n")
+    (tmp_path / "latin.csv").write_bytes("n,y\né,1\n".encode("latin-1"))
+    with pytest.raises(DataError, match="save it with commas, as UTF-8"):
+        gr.fit(tmp_path / "latin.csv", nx.path_graph(["a", "b"]), target="y", node="n")
