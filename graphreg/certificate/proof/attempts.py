@@ -24,7 +24,7 @@ from ...verify import STATE, Model, NotProvedError, rational
 from ..kernel.arithmetic import RefusedError
 from ..kernel.system import System
 from ..proposing.plan import Plan, Planner
-from ..proposing.slack import Slack
+from ..proposing.slack import Slack, held_first
 from ..rationals import Echelon
 from ..repairing.repair import Repair
 from .conserve import Conserver
@@ -83,8 +83,7 @@ class _Attempts:
     def ways(self) -> Iterator[tuple[float, bool, Array, bool]]:
         """Pulled by t, with flows that may move far, with these variables held, with nodes that answer apart; at last 0
         itself, which balances as it is."""
-        mixed = np.concatenate([np.full(one.size, one.mixed) for one in self.system.summands])
-        held = [mixed, np.zeros_like(mixed)][: 1 + int(mixed.any())]
+        held = held_first(self.system)
         yield from product(PULLS, (False, True), held, (False, True))
         yield 1.0, False, held[0], False
 

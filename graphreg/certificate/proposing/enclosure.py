@@ -27,7 +27,7 @@ from ..kernel.system import Summand, System
 from ..kernel.value import Enclosed, LowerBound, lower_bound
 from .plan import JointPlan, Plan, Planner
 from .shifted_duals import ShiftedDuals
-from .slack import Slack, determined, without_dust
+from .slack import Slack, determined, held_first, without_dust
 from .ties import Ties, alike, dropped, tied, ties_of
 
 TINY = 1e-200  # numbers that small may leave their domains by what products of them miss
@@ -102,12 +102,15 @@ class Enclosure:
     def _bounds(self, v: Array, center: Callable[[], DualPoint | None] | None) -> Iterator[Proved]:
         """The best bound of each component so far, next to the point and then farther and farther from it."""
         best, inside = self._nothing(v), self.system.outside is None
+        if not self.ties:
+            yield (best := self._better(best, self._tried(v)))
         if self.mixed and inside:
             none = np.zeros(self.system.size, dtype=bool)
             for held, power in ((none, 1.0), (none, ALIKE), (self.determined, 1.0)):
                 for found in self._jointly(np.where(held, 0.0, v), held, power, plain=False):
                     yield (best := self._better(best, found))
-        yield (best := self._better(best, self._tried(v)))
+        if self.ties:  # which leave the others little to answer with
+            yield (best := self._better(best, self._tried(v)))
         if center is not None:
             yield (best := self._pulled(best, v, center()))
         yield self._better(best, self._at_zero)
@@ -213,11 +216,12 @@ class Enclosure:
     def _tried(self, v: Array) -> Proved:
         """The bound next to a point: of nodes that answer for themselves, or else of flows that move; what leaves its
         domain stays where it is, and the others answer for it."""
-        best, none = self._nothing(v), np.zeros(self.system.size, dtype=bool)
-        for apart in (True, False):
-            best = self._holding(best, none, 2 if apart else AGAIN, partial(self._next_to, v, apart=apart))
-            if _whole(best):
-                break
+        best = self._nothing(v)
+        for still in held_first(self.system):
+            for apart in (True, False):
+                best = self._holding(best, still, 2 if apart else AGAIN, partial(self._next_to, v, apart=apart))
+                if _whole(best):
+                    return best
         return best
 
     def _holding(self, best: Proved, held: Array, times: int, found_with: Callable[[Array], Proved]) -> Proved:

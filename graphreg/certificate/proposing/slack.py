@@ -67,6 +67,12 @@ def determined(system: System) -> Array:
     return found[:V]
 
 
+def held_first(system: System) -> list[Array]:
+    """The variables that are held, in the order in which that is tried: mixed ones, and then none."""
+    mixed = np.concatenate([np.zeros(0, dtype=bool), *(np.full(one.size, one.mixed) for one in system.summands)])
+    return [mixed, np.zeros_like(mixed)][: 1 + int(mixed.any())]
+
+
 def _depth(one: Prices, b: Array) -> Array:
     """How far prices at scale 1 are from the ends of their domain."""
     y = one.block.y
