@@ -140,6 +140,25 @@ def test_a_function_may_score_and_algorithms_are_scored(classes):
     assert found.table().loc["pd", "worst"] == np.abs(found.solutions["pd"].coef).max()
 
 
+@pytest.mark.parametrize("points", [7, 100])
+def test_own_algorithms_are_scored_at_the_rounds_of_methods(classes, points):
+    problem, _ = classes
+
+    def halves(problem, start=None, seed=None):
+        yield from (0.5**k * np.ones((6, 2)) for k in range(points))
+
+    def keeps(state, node, messages):
+        w = np.ones(2) if state is None else 0.9 * state
+        return w, w
+
+    mine = {"halves": halves, "keeps": keeps}
+    found = gr.compare(problem, {**mine, "pd": gr.PrimalDual()}, rounds=25, gap=0, score=lambda at: at.round)
+    of_methods = [*range(21), 22, 24, 25]
+    for name, rounds in found.scores().groupby("method")["round"]:
+        ended = points if name == "halves" else 25
+        assert rounds.tolist() == [k for k in of_methods if k <= ended and (k or name == "pd")]
+
+
 def test_scores_that_are_none_are_refused_at_once(classes):
     problem, unseen = classes
     with pytest.raises(MethodError, match="the score worst must be a number"):
