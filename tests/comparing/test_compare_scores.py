@@ -247,3 +247,31 @@ def test_scores_come_first_and_gaps_are_still_drawn(pyplot, found):
     assert len(found.figure(y="gap").axes) == 4
     with pytest.raises(ModelError, match="x must be"):
         found.plot("seconds")
+
+
+def test_what_nobody_counts_is_left_out_against_messages(pyplot, classes):
+    def mine(problem, start=None, seed=None):
+        yield from (0.5**k * np.ones((6, 2)) for k in range(30))
+
+    algorithms = {"mine": mine, "pd": gr.PrimalDual()}
+    found = gr.compare(classes[0], algorithms, gap=0, rounds=12, score=lambda at: at.round)
+    for y, labels in (("score", ["mine", "pd"]), ("gap", ["mine (budget)", "pd (budget)"])):
+        for x in ("bytes", "messages", "rounds"):
+            axes, counted = found.plot(x, y=y), x != "rounds"
+            assert axes.get_legend_handles_labels()[1] == labels[counted:]
+            assert not any(np.isnan(line.get_xdata()).any() for line in axes.lines)
+            assert ("Left out, as nobody counts their messages: mine." in " ".join(axes.get_title().split())) == counted
+        figure = found.figure(y)
+        assert [text.get_text() for text in figure.legends[0].get_texts()] == labels
+        assert "nobody counts their messages: mine." in " ".join(figure.get_suptitle().split())
+    colours = {axes.lines[-1].get_color() for axes in (found.plot("bytes"), found.plot("rounds"))}
+    assert len(colours) == 1  # of a method, in every picture
+
+
+def test_a_picture_on_given_axes_has_its_legend(pyplot, found):
+    for y in ("score", "gap"):
+        given = pyplot.subplots()[1]
+        assert found.plot("rounds", given, y=y) is given
+        assert len(given.get_legend().get_texts()) == 4
+        assert given.get_title()
+        assert all(axes.get_legend() is None for axes in found.figure(y).axes)  # it has one for all
