@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.messages import unknown_labels
+from ..base.messages import shown, unknown_labels
 from ..checks import check_fields, checked, function, nonnegative, one_of, sequence
 from ..errors import MethodError
 from ..form import Form
@@ -63,6 +63,8 @@ class Malicious(AbstractEngine):
 
     def __post_init__(self) -> None:
         check_fields(self, MethodError)
+        if isinstance(self.nodes, (str, bytes)):  # its letters would be taken for labels
+            raise MethodError(f"Malicious(nodes=...) takes labels, not one: give a list, [{shown(self.nodes)}]")
         sequence(self.nodes, "Malicious(nodes=...)", "a list of labels", MethodError)
 
     @property

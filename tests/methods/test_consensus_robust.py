@@ -219,6 +219,8 @@ def test_actors_go_the_same_way(problem):
         (lambda p: p.solve(gr.LocalSGD(robust=0)), r"LocalSGD\(robust=...\)"),
         (lambda p: p.solve(gr.LocalSGD(robust="mean")), r"LocalSGD\(robust=...\)"),
         (lambda p: p.solve(gr.LocalSGD(), engine=gr.Malicious(["x"])), "the nodes of Malicious name 'x'"),
+        (lambda p: gr.Malicious("phone 3"), r"give a list, \['phone 3'\]"),
+        (lambda p: gr.Malicious(b"ab"), r"give a list, \[b'ab'\]"),
         (lambda p: gr.Malicious({"a"}), "a list of labels, .*sort it"),
         (lambda p: gr.Malicious([1], "flip"), r"Malicious\(attack=...\)"),
     ],
