@@ -158,21 +158,22 @@ class Comparison(Shown):
         Returns
         -------
         pandas.DataFrame
-            method, round, messages, bytes, and the column that `measure` names; no rows where no score was asked for.
+            method, round, solving_messages and solving_bytes as in `table`, and the column that `measure` names; no
+            rows where no score was asked for.
 
         Examples
         --------
         >>> gr.compare(problem, [gr.ADMM()], score=frame).scores().columns.tolist()
-        ['method', 'round', 'messages', 'bytes', 'mse']
+        ['method', 'round', 'solving_messages', 'solving_bytes', 'mse']
         """
         import pandas as pd
 
-        columns = ["method", "round", *SCORED[1:], self.measure or SCORED[0]]
+        columns = ["method", "round", *SENT[2:], self.measure or SCORED[0]]
         parts = [
             pd.DataFrame(dict(zip(columns, (name, o.rounds, o["messages"], o["bytes"], o["score"]), strict=True)))
             for name, o in self._observed.items()
         ]
-        whole = dict.fromkeys(SCORED[1:], "Int64")
+        whole = dict.fromkeys(SENT[2:], "Int64")
         return pd.concat(parts, ignore_index=True).astype(whole) if parts else pd.DataFrame(columns=columns)
 
     def plot(self, x: str | None = None, ax: Axes | None = None, *, y: str | None = None) -> Axes:

@@ -91,7 +91,7 @@ def _scored(comparison: Comparison, y: str | None) -> bool:
 
 def _plot_scores(comparison: Comparison, x: str, ax: Axes | None) -> Axes:
     checks.one_of(*SCORED)(x, "x")
-    axes, column = axes_for(ax, (8.0, 5.0)), {"rounds": "round"}.get(x, x)
+    axes, column = axes_for(ax, (8.0, 5.0)), {"rounds": "round"}.get(x, f"solving_{x}")
     scores = comparison.scores()
     for k, name in enumerate(comparison.solutions):
         curve = scores[scores["method"] == name]

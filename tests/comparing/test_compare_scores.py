@@ -11,6 +11,7 @@ import graphreg as gr
 from graphreg.errors import DataError, MethodError, ModelError
 
 NODES, GRAPH = [f"n{i}" for i in range(6)], nx.cycle_graph([f"n{i}" for i in range(6)])
+SOLVING = ["solving_messages", "solving_bytes"]
 SENT = {"messages": lambda at: at.messages, "bytes": lambda at: at.bytes}
 
 
@@ -99,13 +100,13 @@ def test_every_method_has_a_curve_and_a_row(classes, found):
     problem, unseen = classes
     curves, table = found.scores(), found.table()
     assert found.measure == "accuracy"
-    assert curves.columns.tolist() == ["method", "round", "messages", "bytes", "accuracy"]
+    assert curves.columns.tolist() == ["method", "round", *SOLVING, "accuracy"]
     for name, run in found.solutions.items():
         curve = curves[curves["method"] == name]
         assert curve["round"].tolist() == ([0] if name == "exact" else [*range(21), 22, 24])
         last = curve.iloc[-1]
         assert last["accuracy"] == table.loc[name, "accuracy"] == run.score(unseen, by="all")["accuracy"].iloc[0]
-        assert last[["messages", "bytes"]].tolist() == table.loc[name, ["solving_messages", "solving_bytes"]].tolist()
+        assert last[SOLVING].tolist() == table.loc[name, SOLVING].tolist()
     plain = problem.solve(gr.FedAvg(), gap=0, rounds=7)
     curve = curves[curves["method"] == "avg"].set_index("round")
     assert curve.loc[7, "accuracy"] == (plain.predict(unseen, "class") == unseen["y"]).mean()
@@ -136,7 +137,7 @@ def test_a_function_may_score_and_algorithms_are_scored(classes):
     curve = found.scores().query("method == 'mine'")
     assert found.measure == "worst"
     np.testing.assert_array_equal(curve["worst"], 0.5 ** (curve["round"] - 1))
-    assert curve["bytes"].isna().all()
+    assert curve["solving_bytes"].isna().all()
     assert found.table().loc["pd", "worst"] == np.abs(found.solutions["pd"].coef).max()
 
 
@@ -220,7 +221,7 @@ def test_half_away_and_lossy_for_all(classes):
 def test_the_score_is_drawn_against_its_cost(pyplot, found, x):
     axes = found.plot(x)
     curve = found.scores().query("method == 'avg'")
-    cost = curve["round" if x == "rounds" else x].to_numpy(dtype=float)
+    cost = curve["round" if x == "rounds" else f"solving_{x}"].to_numpy(dtype=float)
     line = axes.lines[1]
     np.testing.assert_array_equal(line.get_xdata(), cost[cost > 0])
     np.testing.assert_array_equal(line.get_ydata(), curve["accuracy"][cost > 0])
