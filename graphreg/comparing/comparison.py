@@ -158,8 +158,7 @@ class Comparison(Shown):
         Returns
         -------
         pandas.DataFrame
-            method, round, solving_messages and solving_bytes as in `table`, and the column that `measure` names; no
-            rows where no score was asked for.
+            method, round, solving_messages, solving_bytes and the column that `measure` names; no rows without a score.
 
         Examples
         --------

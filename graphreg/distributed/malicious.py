@@ -30,9 +30,9 @@ class Malicious(AbstractEngine):
 
         "sign flip"   -size v           "constant"   size in every entry         "noise"   v + size N(0, 1)
 
-    to all alike; the number of a model, which a client of `IFCA` sends, is among v. What precedes the first round is
-    honest, and so are sums over all nodes. A method is run on whole arrays, and takes the lie for what the liar has:
-    what that node itself ends with means nothing.
+    to all alike; numbers of models (`IFCA`) are among v. What precedes the first round is honest, and so are sums over
+    all nodes. A method is run on whole arrays, and takes the lie for what the liar has: what that node itself ends with
+    means nothing.
 
     A certificate knows nothing of who lies: it is of the whole problem, the data of the liars included, and true. What
     the honest nodes reached is seen by an observer, ``observe=``, node by node; ``gr.compare(..., score=rows)`` scores

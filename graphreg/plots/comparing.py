@@ -66,33 +66,31 @@ def plot_comparison(comparison: Comparison, x: str | None = None, ax: Axes | Non
     """
     scored = _scored(comparison, y)
     x = ("bytes" if scored else "rounds") if x is None else x
-    axes = (_plot_scores if scored else _plot_gaps)(comparison, x, ax)
+    checks.one_of(*(SCORED if scored else COSTS))(x, "x")
+    axes = axes_for(ax, (8.0, 5.0))
+    (_draw_scores if scored else _draw_gaps)(comparison, x, axes)
     return finished(axes, _words(comparison, scored, x), 8.5)
 
 
-def _plot_gaps(comparison: Comparison, x: str, ax: Axes | None) -> Axes:
-    checks.one_of(*COSTS)(x, "x")
-    if not np.isfinite(comparison.bound):
-        raise ModelError("there is nothing to draw: no run gave a certified bound")
-    axes = axes_for(ax, (8.0, 5.0))
+def _draw_gaps(comparison: Comparison, x: str, axes: Axes) -> None:
     for k, (name, solution) in enumerate(comparison.solutions.items()):
         if name not in _silent(comparison, x):
             _draw(axes, name, solution, comparison.bound, x, k)
     described(axes, COSTS[x][1], "relative gap", "xy", "0.9")
-    return axes
 
 
 def _scored(comparison: Comparison, y: str | None) -> bool:
     """True where scores are to be drawn, and not gaps."""
     known = ("score", "gap") if comparison.measure else ("gap",)
     (checks.one_of(*known) | None)(y, "y")
-    return bool(comparison.measure) and y != "gap"
+    scored = bool(comparison.measure) and y != "gap"
+    if not (scored or np.isfinite(comparison.bound)):
+        raise ModelError("there is nothing to draw: no run gave a certified bound")
+    return scored
 
 
-def _plot_scores(comparison: Comparison, x: str, ax: Axes | None) -> Axes:
-    checks.one_of(*SCORED)(x, "x")
-    axes, column = axes_for(ax, (8.0, 5.0)), {"rounds": "round"}.get(x, f"solving_{x}")
-    scores = comparison.scores()
+def _draw_scores(comparison: Comparison, x: str, axes: Axes) -> None:
+    scores, column = comparison.scores(), {"rounds": "round"}.get(x, f"solving_{x}")
     for k, name in enumerate(comparison.solutions):
         curve = scores[scores["method"] == name]
         cost, score = (np.array(curve[each], dtype=float) for each in (column, comparison.measure))
@@ -105,12 +103,11 @@ def _plot_scores(comparison: Comparison, x: str, ax: Axes | None) -> Axes:
             axes.plot([0.0, 1.0], score[[-1, -1]], markevery=[-1], transform=edge, clip_on=False, **style)
     label = picture(comparison.measure) + " of the rows held out" * (comparison.measure in MEASURES)
     described(axes, COSTS[x][1], label, "x", "0.9")
-    return axes
 
 
 def _silent(comparison: Comparison, x: str) -> list[str]:
     """The algorithms that are left out against x, as nobody counts what they sent."""
-    return [name for name, sent in comparison.sent.items() if sent is None and x in ("messages", "bytes")]
+    return [name for name in comparison.solutions if comparison.sent.get(name, ()) is None and x in SCORED[1:]]
 
 
 def comparison_figure(comparison: Comparison, figure: Figure | None = None, y: str | None = None) -> Figure:
@@ -131,7 +128,7 @@ def comparison_figure(comparison: Comparison, figure: Figure | None = None, y: s
     whole: Figure = pyplot().figure(figsize=size, layout="constrained") if figure is None else figure
     panels = whole.subplots(1, 3, sharey=True, squeeze=False) if scored else whole.subplots(2, 2, sharey=True)
     for x, axes in zip(SCORED if scored else COSTS, panels.flat, strict=True):
-        (_plot_scores if scored else _plot_gaps)(comparison, x, axes)
+        (_draw_scores if scored else _draw_gaps)(comparison, x, axes)
     for axes in panels[:, 1:].flat:
         axes.set_ylabel("")
     handles, labels = panels.flat[0].get_legend_handles_labels()

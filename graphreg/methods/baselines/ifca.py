@@ -60,11 +60,11 @@ class IFCA(OneServer, TakesAvailability, AbstractBaseline):
 
         j_i = argmin over j of f_i(w_j),     w_j <- w_j - eta_j sum over {i : j_i = j} of grad f_i(w_j).
 
-    f_i holds the smooth node penalties. What a client sends as its j_i counts as the nearest number of a model, also
-    where it lies (`Malicious`). The objective never grows while eta_j <= 2 / (sum of the L_i of the members). What the
-    models end at depends on where they start, so ``starts`` runs go on side by side until no assignment of any has
-    changed for 10 rounds (500 rounds at most); the one with the lowest objective goes on alone. The problem that is
-    certified is convex again: the fits of the clusters *found*, one model each.
+    f_i holds the smooth node penalties. Any number sent as j_i counts as the nearest model's. The objective never grows
+    while eta_j <= 2 / (sum of the L_i of the members). What the models end at depends on their start, so ``starts``
+    runs go on side by side until no assignment of any has changed for 10 rounds (500 rounds at most); the one with the
+    lowest objective goes on alone. The certified problem is convex again: the fits of the clusters *found*, one model
+    each.
 
     Parameters
     ----------
