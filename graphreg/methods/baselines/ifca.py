@@ -62,9 +62,8 @@ class IFCA(OneServer, TakesAvailability, AbstractBaseline):
 
     f_i holds the smooth node penalties. Any number sent as j_i counts as the nearest model's. The objective never grows
     while eta_j <= 2 / (sum of the L_i of the members). What the models end at depends on their start, so ``starts``
-    runs go on side by side until no assignment of any has changed for 10 rounds (500 rounds at most); the one with the
-    lowest objective goes on alone. The certified problem is convex again: the fits of the clusters *found*, one model
-    each.
+    runs go on side by side until no assignment of any has changed for 10 rounds (500 at most); the one with the lowest
+    objective goes on alone. The certified problem is convex again: the fits of the clusters *found*, one model each.
 
     Parameters
     ----------
