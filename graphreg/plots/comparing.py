@@ -140,7 +140,7 @@ def comparison_figure(comparison: Comparison, figure: Figure | None = None, y: s
 def _words(comparison: Comparison, scored: bool, x: str = "bytes") -> str:
     """What is drawn, and what is not."""
     silent = _silent(comparison, x)
-    left_out = f" Left out, as nobody counts their messages: {', '.join(silent)}." * bool(silent)
+    left_out = f" Not drawn, as nobody counts their messages: {', '.join(silent)}." * bool(silent)
     if scored:
         what = "Scores of rows held out" if comparison.measure in MEASURES else f"Values of {comparison.measure}"
         return f"{what}, of the iterates: no certificate speaks of them. What certificates cost is left out.{left_out}"
