@@ -261,7 +261,7 @@ def test_what_nobody_counts_is_left_out_against_messages(pyplot, classes):
             axes, counted = found.plot(x, y=y), x != "rounds"
             assert axes.get_legend_handles_labels()[1] == labels[counted:]
             assert not any(np.isnan(line.get_xdata()).any() for line in axes.lines)
-            assert ("Not drawn, as nobody counts their messages: mine." in " ".join(axes.get_title().split())) == counted
+            assert ("Not drawn, as nobody counts their messages: mine" in " ".join(axes.get_title().split())) == counted
         figure = found.figure(y)
         assert [text.get_text() for text in figure.legends[0].get_texts()] == labels
         assert "nobody counts their messages: mine." in " ".join(figure.get_suptitle().split())
