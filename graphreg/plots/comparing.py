@@ -144,10 +144,8 @@ def _words(comparison: Comparison, scored: bool, x: str = "bytes") -> str:
     if scored:
         what = "Scores of rows held out" if comparison.measure in MEASURES else f"Values of {comparison.measure}"
         return f"{what}, of the iterates: no certificate speaks of them. What certificates cost is left out.{left_out}"
-    what = (
-        "Lines: the best objective so far above the bound. Large markers, dotted from the end of their line: the gap "
-    )
-    what += "that the run certified by itself."
+    what = "Lines: the best objective so far above the bound. Large markers, dotted from the end of their line: "
+    what += "the gap that the run certified by itself."
     if any(solution.own is not None for solution in comparison.solutions.values()):
         what += " Hollow: the objective above the bound, of baselines, which solve another problem."
     return f"{what} Bound: {comparison.reference}.{left_out}"

@@ -113,7 +113,8 @@ def penalty_figure(
     whole: Figure = pyplot().figure(figsize=(11.0, 4.4), layout="constrained") if figure is None else figure
     panels = whole.subplots(1, 3)
     for what, axes in zip(WHAT, panels, strict=True):
-        plot_penalty(penalties, what, direction, reach, axes).get_legend().remove()
+        plot_penalty(penalties, what, direction, reach, axes)
+        axes.get_legend().remove()
     handles, labels = panels[0].get_legend_handles_labels()
     whole.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=8.5, handlelength=2.8)
     d = ", ".join(f"{x:g}" for x in np.asarray(direction, dtype=float))
