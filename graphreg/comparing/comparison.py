@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from ..inputs import as_narwhals
 from ..judging import Judgement, given_point
 from ..methods import AbstractIteration, AbstractMethod, Auto, Exact, ToleratesLostMessages, listed
 from ..problem import ARGUMENTS, Problem, problem_of
-from ..running import AbstractEngine, Observation, Observed, Record, Solution, Trace, seen_at
+from ..running import AbstractEngine, Observation, Observed, Observer, Record, Solution, Trace, grid_of, seen_at
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,21 +158,21 @@ class Comparison(Shown):
         Returns
         -------
         pandas.DataFrame
-            method, round, messages, bytes, and the column that `measure` names; no rows where no score was asked for.
+            method, round, solving_messages, solving_bytes and the column that `measure` names; no rows without a score.
 
         Examples
         --------
         >>> gr.compare(problem, [gr.ADMM()], score=frame).scores().columns.tolist()
-        ['method', 'round', 'messages', 'bytes', 'mse']
+        ['method', 'round', 'solving_messages', 'solving_bytes', 'mse']
         """
         import pandas as pd
 
-        columns = ["method", "round", *SCORED[1:], self.measure or SCORED[0]]
+        columns = ["method", "round", *SENT[2:], self.measure or SCORED[0]]
         parts = [
             pd.DataFrame(dict(zip(columns, (name, o.rounds, o["messages"], o["bytes"], o["score"]), strict=True)))
             for name, o in self._observed.items()
         ]
-        whole = dict.fromkeys(SCORED[1:], "Int64")
+        whole = dict.fromkeys(SENT[2:], "Int64")
         return pd.concat(parts, ignore_index=True).astype(whole) if parts else pd.DataFrame(columns=columns)
 
     def plot(self, x: str | None = None, ax: Axes | None = None, *, y: str | None = None) -> Axes:
@@ -302,19 +303,19 @@ def compare(  # noqa: PLR0913
         Whether to show on stderr which method is running; by default where that is a terminal.
     score : DataFrame or function, optional
         Rows held out, with the columns that the data had: after the rounds at which an `Observer` looks, every method
-        is scored on them, all rows together, by accuracy (of classes), deviance (of counts), mse, or else its loss. A
-        function takes the `Observation` of such a round, with its ``coef``, ``predict`` and ``score``, and returns a
-        number; where it raises KeyboardInterrupt, all ends as by Ctrl-C. What is scored is the iterate, of methods
-        without rounds the answer. Rows at nodes that lie (``engine=gr.Malicious(...)``) are left out; a function leaves
-        them out itself.
+        (an algorithm of your own from round 1 on) is scored on them, all rows together, by accuracy (of classes),
+        deviance (of counts), mse, or else its loss. A function takes the `Observation` of such a round, with its
+        ``coef``, ``predict`` and ``score``, and returns a number; where it raises KeyboardInterrupt, all ends as by
+        Ctrl-C. What is scored is the iterate, of methods without rounds the answer. Rows at nodes that lie
+        (``engine=gr.Malicious(...)``) are left out; a function leaves them out itself.
     availability : number, mapping, sampler or Availability, optional
         Who is there in a round, the same for every method that has the option ``availability`` and was not given one:
         as the draws follow from the seed, a node that is away in a round of one method is away in that round of all.
         Others run with all nodes there, as does `FedADMM` where messages are lost; ``always_there`` names them.
     engine : AbstractEngine, optional
         Where methods that have rounds run, as in `Problem.solve`: ``gr.Actors(faults=gr.Faults(drop=0.1))`` loses
-        messages of each. Those without rounds, which it cannot carry out, run on whole arrays, and ``in_one_place``
-        names them; others are refused.
+        messages of each. Methods without rounds, and algorithms of your own, run on whole arrays, where no message is
+        lost and nobody lies; ``in_one_place`` names them. A method with rounds that it cannot carry out is refused.
 
     Returns
     -------
@@ -479,7 +480,6 @@ def _reference(exact: str | None, found: Mapping[str | None, Solution | NoRun], 
     return f"the best certified lower bound {bounds[best]:.10g}, {best or label}'s ({why})", bounds[best]
 
 
-FIRST, GROWTH = 10, 1.2  # the first round whose objective is looked at, and the ratio of one such round to the next
 ANY = 1e300  # a gap that every bound has
 Sent = tuple[int, int] | None  # messages and bytes; None where nobody counts them
 
@@ -582,13 +582,12 @@ def _followed(
     trace, and round, score, messages and bytes as a row, where there is a score."""
     trace, rows = kept
     most = AbstractIteration.most_rounds if allowed.rounds is None else allowed.rounds
-    deadline, k = time.monotonic() + allowed.seconds, 0
-    while True:
-        k = min(max(k + FIRST, round(GROWTH * k)), most)
-        course = follower.until(k, deadline)
-        if not course.total:
-            return course
-        began = time.perf_counter()
+    deadline, seen = time.monotonic() + allowed.seconds, 0
+    for k in islice(grid_of(Observer()), 1, None):  # the rounds after which methods are scored, too
+        course = follower.until(min(k, most), deadline)
+        if course.total == seen:  # it gave no more points
+            break
+        seen, began = course.total, time.perf_counter()
         given = given_point(course.last, "w", form).w
         w = feasible(form, given)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -601,8 +600,9 @@ def _followed(
             rows.append((course.total, score, *(course.sent or (np.nan, np.nan))))
         trace.records.append(Record(course.total, course.seconds, away, False, primal, bytes=size, messages=messages))
         trace.check_seconds += time.perf_counter() - began
-        if course.ended or k == most or away <= allowed.gap:
-            return course
+        if course.ended or k >= most or away <= allowed.gap:
+            break
+    return follower.course
 
 
 def _certified(problem: Problem, course: Course, allowed: Allowed, known: Certificate | None) -> Judgement:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.messages import unknown_labels
+from ..base.messages import shown, unknown_labels
 from ..checks import check_fields, checked, function, nonnegative, one_of, sequence
 from ..errors import MethodError
 from ..form import Form
@@ -30,8 +30,9 @@ class Malicious(AbstractEngine):
 
         "sign flip"   -size v           "constant"   size in every entry         "noise"   v + size N(0, 1)
 
-    to all alike. What precedes the first round is honest, and so are sums over all nodes. A method is run on whole
-    arrays, and takes the lie for what the liar has: what that node itself ends with means nothing.
+    to all alike; numbers of models (`IFCA`) are among v. What precedes the first round is honest, and so are sums over
+    all nodes. A method is run on whole arrays, and takes the lie for what the liar has: what that node itself ends with
+    means nothing.
 
     A certificate knows nothing of who lies: it is of the whole problem, the data of the liars included, and true. What
     the honest nodes reached is seen by an observer, ``observe=``, node by node; ``gr.compare(..., score=rows)`` scores
@@ -62,6 +63,8 @@ class Malicious(AbstractEngine):
 
     def __post_init__(self) -> None:
         check_fields(self, MethodError)
+        if isinstance(self.nodes, (str, bytes)):  # its letters would be taken for labels
+            raise MethodError(f"Malicious(nodes=...) takes labels, not one: give a list, [{shown(self.nodes)}]")
         sequence(self.nodes, "Malicious(nodes=...)", "a list of labels", MethodError)
 
     @property

@@ -47,11 +47,11 @@ class Availability(ChecksNames):
     """Clients (nodes) that are not always there: R_i(t) = 1 with probability p_i, independently from round to round
     (Algorithm 2 of graph-fused M-estimation).
 
-    `FedADMM`, `FedAvg`, `ClusteredFedAvg`, `PFedMe`, `IFCA` and `LocalSGD` take it as ``availability=``, on any engine:
-    a probability, one per node, a sampler, or an Availability. The same seed draws the same nodes in the same rounds
-    for each of them (the rounds of LocalSGD are its gossips). A node that is away sends nothing, and the ledger counts
-    how often it was (``ledger.by_node()["away"]``). A node that *fails*, and forgets what it had heard, is a crash:
-    `Faults`.
+    `FedADMM`, `LocalSGD`, `FedAvg`, `FedProx`, `ClusteredFedAvg`, `SCAFFOLD`, `PFedMe`, `Ditto` and `IFCA` take it as
+    ``availability=``, on any engine: a probability, one per node, a sampler, or an Availability. The same seed draws
+    the same nodes in the same rounds for each of them (the rounds of LocalSGD are its gossips). A node that is away
+    sends nothing, and the ledger counts how often it was (``ledger.by_node()["away"]``). A node that *fails*, and
+    forgets what it had heard, is a crash: `Faults`.
 
     Parameters
     ----------

@@ -36,7 +36,8 @@ def plot_comparison(comparison: Comparison, x: str | None = None, ax: Axes | Non
     Large markers are the gaps that the runs certified by themselves, at their last check; a dotted line joins each to
     the end of its run's line, above which it lies, as a run knows less than the comparison. Messages and bytes are
     those of the method and its adaptation, without certificates, of scores too. Methods without rounds, and those that
-    send nothing, are horizontal lines at what they reached, with their marker at the right.
+    send nothing, are horizontal lines at what they reached, with their marker at the right. An algorithm whose messages
+    nobody counts is left out of the pictures against messages and bytes, as the title says.
 
     Parameters
     ----------
@@ -63,48 +64,50 @@ def plot_comparison(comparison: Comparison, x: str | None = None, ax: Axes | Non
     >>> gr.plots.plot_comparison(found).get_yscale()
     'log'
     """
-    if _scored(comparison, y):
-        return _plot_scores(comparison, "bytes" if x is None else x, ax)
-    x = "rounds" if x is None else x
-    checks.one_of(*COSTS)(x, "x")
-    if not np.isfinite(comparison.bound):
-        raise ModelError("there is nothing to draw: no run gave a certified bound")
+    scored = _scored(comparison, y)
+    x = ("bytes" if scored else "rounds") if x is None else x
+    checks.one_of(*(SCORED if scored else COSTS))(x, "x")
     axes = axes_for(ax, (8.0, 5.0))
+    (_draw_scores if scored else _draw_gaps)(comparison, x, axes)
+    return finished(axes, _words(comparison, scored, x), 8.5)
+
+
+def _draw_gaps(comparison: Comparison, x: str, axes: Axes) -> None:
     for k, (name, solution) in enumerate(comparison.solutions.items()):
-        _draw(axes, name, solution, comparison.bound, x, k)
+        if name not in _silent(comparison, x):
+            _draw(axes, name, solution, comparison.bound, x, k)
     described(axes, COSTS[x][1], "relative gap", "xy", "0.9")
-    return finished(axes, _words(comparison), 8.5) if ax is None else axes
 
 
 def _scored(comparison: Comparison, y: str | None) -> bool:
     """True where scores are to be drawn, and not gaps."""
     known = ("score", "gap") if comparison.measure else ("gap",)
     (checks.one_of(*known) | None)(y, "y")
-    return bool(comparison.measure) and y != "gap"
+    scored = bool(comparison.measure) and y != "gap"
+    if not (scored or np.isfinite(comparison.bound)):
+        raise ModelError("there is nothing to draw: no run gave a certified bound")
+    return scored
 
 
-def _plot_scores(comparison: Comparison, x: str, ax: Axes | None) -> Axes:
-    checks.one_of(*SCORED)(x, "x")
-    axes, column = axes_for(ax, (8.0, 5.0)), {"rounds": "round"}.get(x, x)
-    scores = comparison.scores().astype({column: float})  # nan where nobody counts
+def _draw_scores(comparison: Comparison, x: str, axes: Axes) -> None:
+    scores, column = comparison.scores(), {"rounds": "round"}.get(x, f"solving_{x}")
     for k, name in enumerate(comparison.solutions):
         curve = scores[scores["method"] == name]
-        cost, score = (np.nan_to_num(np.array(curve[each])) for each in (column, comparison.measure))
+        cost, score = (np.array(curve[each], dtype=float) for each in (column, comparison.measure))
         style: dict[str, Any] = {**line_style(k), "linewidth": 1.2, "markersize": 6, "label": picture(name)}
         if len(cost) and cost[-1] > 0:  # on a logarithmic axis there is no round 0
             seen = cost > 0
             axes.plot(cost[seen], score[seen], markevery=[-1], **style)
-        elif len(cost):
+        elif len(cost) and cost[-1] == 0:  # nan where nobody counts
             edge: Any = axes.get_yaxis_transform()
             axes.plot([0.0, 1.0], score[[-1, -1]], markevery=[-1], transform=edge, clip_on=False, **style)
     label = picture(comparison.measure) + " of the rows held out" * (comparison.measure in MEASURES)
     described(axes, COSTS[x][1], label, "x", "0.9")
-    return finished(axes, _words_of_scores(comparison), 8.5) if ax is None else axes
 
 
-def _words_of_scores(comparison: Comparison) -> str:
-    what = "Scores of rows held out" if comparison.measure in MEASURES else f"Values of {comparison.measure}"
-    return f"{what}, of the iterates: no certificate speaks of them. What certificates cost is left out."
+def _silent(comparison: Comparison, x: str) -> list[str]:
+    """The algorithms that are left out against x, as nobody counts what they sent."""
+    return [name for name in comparison.solutions if comparison.sent.get(name, ()) is None and x in SCORED[1:]]
 
 
 def comparison_figure(comparison: Comparison, figure: Figure | None = None, y: str | None = None) -> Figure:
@@ -125,23 +128,27 @@ def comparison_figure(comparison: Comparison, figure: Figure | None = None, y: s
     whole: Figure = pyplot().figure(figsize=size, layout="constrained") if figure is None else figure
     panels = whole.subplots(1, 3, sharey=True, squeeze=False) if scored else whole.subplots(2, 2, sharey=True)
     for x, axes in zip(SCORED if scored else COSTS, panels.flat, strict=True):
-        plot_comparison(comparison, x, axes, y)
+        (_draw_scores if scored else _draw_gaps)(comparison, x, axes)
     for axes in panels[:, 1:].flat:
         axes.set_ylabel("")
     handles, labels = panels.flat[0].get_legend_handles_labels()
     whole.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize="small")
-    whole.suptitle(caption(_words_of_scores(comparison) if scored else _words(comparison), 120), fontsize="medium")
+    whole.suptitle(caption(_words(comparison, scored), 120), fontsize="medium")
     return whole
 
 
-def _words(comparison: Comparison) -> str:
-    what = (
-        "Lines: the best objective so far above the bound. Large markers, dotted from the end of their line: the gap "
-    )
-    what += "that the run certified by itself."
+def _words(comparison: Comparison, scored: bool, x: str = "bytes") -> str:
+    """What is drawn, and what is not."""
+    silent = _silent(comparison, x)
+    left_out = f" Not drawn, as nobody counts their messages: {', '.join(silent)}." * bool(silent)
+    if scored:
+        what = "Scores of rows held out" if comparison.measure in MEASURES else f"Values of {comparison.measure}"
+        return f"{what}, of the iterates: no certificate speaks of them. What certificates cost is left out.{left_out}"
+    what = "Lines: the best objective so far above the bound. Large markers, dotted from the end of their line: "
+    what += "the gap that the run certified by itself."
     if any(solution.own is not None for solution in comparison.solutions.values()):
         what += " Hollow: the objective above the bound, of baselines, which solve another problem."
-    return f"{what} Bound: {comparison.reference}."
+    return f"{what} Bound: {comparison.reference}.{left_out}"
 
 
 def _draw(axes: Axes, name: str, solution: Solution, bound: float, x: str, k: int) -> None:
@@ -220,4 +227,4 @@ def plot_audit(audit: Audit, ax: Axes | None = None) -> Axes:
         known = max(audit.radius, LEAST_GAP)
         axes.axhline(known, color="0.5", linestyle=":", linewidth=1.0, label="how far the optimum itself is known")
     described(axes, "rounds", "distance from the optimum", "xy", "0.9")
-    return finished(axes, audit.name or audit.measure, 9.0) if ax is None else axes
+    return finished(axes, audit.name or audit.measure, 9.0)

@@ -12,7 +12,7 @@ from ..base.escaping import caption, picture
 from ..errors import ModelError
 from ..terms import Array
 from ..terms.penalties import AbstractPenalty
-from .canvas import axes_for, described, finished, line_style, pyplot
+from .canvas import axes_for, described, legend_below, line_style, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,7 +89,8 @@ def plot_penalty(
     if what != "prox":
         axes.set_ylim(-0.08 * (top or 1.0), 1.08 * min(top or 1.0, 2.0 * reach))
     described(axes, "s", WHAT[what])
-    return finished(axes, "") if ax is None else axes
+    legend_below(axes)
+    return axes
 
 
 def penalty_figure(
@@ -113,6 +114,7 @@ def penalty_figure(
     panels = whole.subplots(1, 3)
     for what, axes in zip(WHAT, panels, strict=True):
         plot_penalty(penalties, what, direction, reach, axes)
+        axes.get_legend().remove()
     handles, labels = panels[0].get_legend_handles_labels()
     whole.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=8.5, handlelength=2.8)
     d = ", ".join(f"{x:g}" for x in np.asarray(direction, dtype=float))

@@ -17,6 +17,7 @@ from .observed import Observed as Observed
 from .observing import KEPT as KEPT
 from .observing import Observation as Observation
 from .observing import Observer as Observer
+from .observing import grid_of as grid_of
 from .observing import observer_of as observer_of
 from .observing import seen_at as seen_at
 from .predicting import MANY as MANY

@@ -11,6 +11,7 @@ import graphreg as gr
 from graphreg.errors import DataError, MethodError, ModelError
 
 NODES, GRAPH = [f"n{i}" for i in range(6)], nx.cycle_graph([f"n{i}" for i in range(6)])
+SOLVING = ["solving_messages", "solving_bytes"]
 SENT = {"messages": lambda at: at.messages, "bytes": lambda at: at.bytes}
 
 
@@ -99,13 +100,13 @@ def test_every_method_has_a_curve_and_a_row(classes, found):
     problem, unseen = classes
     curves, table = found.scores(), found.table()
     assert found.measure == "accuracy"
-    assert curves.columns.tolist() == ["method", "round", "messages", "bytes", "accuracy"]
+    assert curves.columns.tolist() == ["method", "round", *SOLVING, "accuracy"]
     for name, run in found.solutions.items():
         curve = curves[curves["method"] == name]
         assert curve["round"].tolist() == ([0] if name == "exact" else [*range(21), 22, 24])
         last = curve.iloc[-1]
         assert last["accuracy"] == table.loc[name, "accuracy"] == run.score(unseen, by="all")["accuracy"].iloc[0]
-        assert last[["messages", "bytes"]].tolist() == table.loc[name, ["solving_messages", "solving_bytes"]].tolist()
+        assert last[SOLVING].tolist() == table.loc[name, SOLVING].tolist()
     plain = problem.solve(gr.FedAvg(), gap=0, rounds=7)
     curve = curves[curves["method"] == "avg"].set_index("round")
     assert curve.loc[7, "accuracy"] == (plain.predict(unseen, "class") == unseen["y"]).mean()
@@ -136,8 +137,27 @@ def test_a_function_may_score_and_algorithms_are_scored(classes):
     curve = found.scores().query("method == 'mine'")
     assert found.measure == "worst"
     np.testing.assert_array_equal(curve["worst"], 0.5 ** (curve["round"] - 1))
-    assert curve["bytes"].isna().all()
+    assert curve["solving_bytes"].isna().all()
     assert found.table().loc["pd", "worst"] == np.abs(found.solutions["pd"].coef).max()
+
+
+@pytest.mark.parametrize("points", [7, 100])
+def test_own_algorithms_are_scored_at_the_rounds_of_methods(classes, points):
+    problem, _ = classes
+
+    def halves(problem, start=None, seed=None):
+        yield from (0.5**k * np.ones((6, 2)) for k in range(points))
+
+    def keeps(state, node, messages):
+        w = np.ones(2) if state is None else 0.9 * state
+        return w, w
+
+    mine = {"halves": halves, "keeps": keeps}
+    found = gr.compare(problem, {**mine, "pd": gr.PrimalDual()}, rounds=25, gap=0, score=lambda at: at.round)
+    of_methods = [*range(21), 22, 24, 25]
+    for name, rounds in found.scores().groupby("method")["round"]:
+        ended = points if name == "halves" else 25
+        assert rounds.tolist() == [k for k in of_methods if k <= ended and (k or name == "pd")]
 
 
 def test_scores_that_are_none_are_refused_at_once(classes):
@@ -201,7 +221,7 @@ def test_half_away_and_lossy_for_all(classes):
 def test_the_score_is_drawn_against_its_cost(pyplot, found, x):
     axes = found.plot(x)
     curve = found.scores().query("method == 'avg'")
-    cost = curve["round" if x == "rounds" else x].to_numpy(dtype=float)
+    cost = curve["round" if x == "rounds" else f"solving_{x}"].to_numpy(dtype=float)
     line = axes.lines[1]
     np.testing.assert_array_equal(line.get_xdata(), cost[cost > 0])
     np.testing.assert_array_equal(line.get_ydata(), curve["accuracy"][cost > 0])
@@ -228,3 +248,31 @@ def test_scores_come_first_and_gaps_are_still_drawn(pyplot, found):
     assert len(found.figure(y="gap").axes) == 4
     with pytest.raises(ModelError, match="x must be"):
         found.plot("seconds")
+
+
+def test_what_nobody_counts_is_left_out_against_messages(pyplot, classes):
+    def mine(problem, start=None, seed=None):
+        yield from (0.5**k * np.ones((6, 2)) for k in range(30))
+
+    algorithms = {"mine": mine, "pd": gr.PrimalDual()}
+    found = gr.compare(classes[0], algorithms, gap=0, rounds=12, score=lambda at: at.round)
+    for y, labels in (("score", ["mine", "pd"]), ("gap", ["mine (budget)", "pd (budget)"])):
+        for x in ("bytes", "messages", "rounds"):
+            axes, counted = found.plot(x, y=y), x != "rounds"
+            assert axes.get_legend_handles_labels()[1] == labels[counted:]
+            assert not any(np.isnan(line.get_xdata()).any() for line in axes.lines)
+            assert ("Not drawn, as nobody counts their messages: mine" in " ".join(axes.get_title().split())) == counted
+        figure = found.figure(y)
+        assert [text.get_text() for text in figure.legends[0].get_texts()] == labels
+        assert "nobody counts their messages: mine." in " ".join(figure.get_suptitle().split())
+    colours = {axes.lines[-1].get_color() for axes in (found.plot("bytes"), found.plot("rounds"))}
+    assert len(colours) == 1  # of a method, in every picture
+
+
+def test_a_picture_on_given_axes_has_its_legend(pyplot, found):
+    for y in ("score", "gap"):
+        given = pyplot.subplots()[1]
+        assert found.plot("rounds", given, y=y) is given
+        assert len(given.get_legend().get_texts()) == 4
+        assert given.get_title()
+        assert all(axes.get_legend() is None for axes in found.figure(y).axes)  # it has one for all

@@ -245,6 +245,8 @@ def test_who_can_be_told_who_is_away_is_on_the_page():
     known = [getattr(gr, name) for name in dir(gr) if not name.startswith("Abstract")]
     able = {each.__name__ for each in known if isinstance(each, type) and "availability" in fields_of(each)}
     assert sorted(listed_as("by `availability=`")) == sorted(able)
+    who, _ = gr.Availability.__doc__.split(" take it as")
+    assert set(re.findall(r"`(\w+)`", who)) == able
 
 
 def fields_of(kind):

@@ -26,6 +26,13 @@ def test_local_only_is_the_fit_of_every_node():
     assert found.ledger.messages["method"] == found.ledger.messages["adaptation"] == 0
 
 
+def test_local_only_says_what_it_sends_with_node_penalties():
+    problem = chain(gr.SquaredLoss, RIDGE)
+    sent = problem.solve(gr.LocalOnly(), gap=1e-10).ledger.messages
+    assert (sent["method"], sent["adaptation"] > 0) == (0, True)
+    assert "with node penalties, the sums over all nodes" in problem.methods().loc["LocalOnly", "sends"]
+
+
 def test_local_only_is_the_fit_of_every_node_by_statsmodels():
     data = data_of(gr.LogisticLoss)
     found = chain(gr.LogisticLoss).solve(gr.LocalOnly(), gap=1e-12, rounds=5000)

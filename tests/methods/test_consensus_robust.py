@@ -139,6 +139,22 @@ def test_other_methods_are_attacked_too(problem, exact, method):
     assert attacked > 0.4
 
 
+@pytest.mark.parametrize("attack", ["sign flip", "noise", "constant"])
+def test_ifca_takes_a_lie_about_the_number_of_a_model(problem, exact, attack):
+    method = gr.IFCA(k=2, starts=2)
+    honest, attacked = (far(problem, exact, method, each, 20)[0] for each in (None, gr.Malicious(LIARS, attack, 2.0)))
+    assert attacked > honest + 0.01
+
+
+@pytest.mark.parametrize(("sent", "nearest"), [(99.0, 1.0), (0.6, 1.0), (-3.4, 0.0), (-np.inf, 0.0), (np.nan, 0.0)])
+def test_what_is_no_number_of_a_model_counts_as_the_nearest_one(problem, sent, nearest):
+    def said(number):
+        lying = gr.Malicious(LIARS, lambda values, rng: np.column_stack([values[:, :-1], np.full(len(values), number)]))
+        return problem.solve(gr.IFCA(k=2, starts=1), rounds=5, gap=0, seed=0, engine=lying).coef
+
+    np.testing.assert_array_equal(said(sent), said(nearest))
+
+
 def test_nobody_is_told_that_more_rounds_help_against_liars(problem):
     lying, nobody = ATTACKS["constant"], gr.Malicious([])
     for method in (gr.PrimalDual(), gr.LocalSGD(batch=None)):
@@ -203,6 +219,8 @@ def test_actors_go_the_same_way(problem):
         (lambda p: p.solve(gr.LocalSGD(robust=0)), r"LocalSGD\(robust=...\)"),
         (lambda p: p.solve(gr.LocalSGD(robust="mean")), r"LocalSGD\(robust=...\)"),
         (lambda p: p.solve(gr.LocalSGD(), engine=gr.Malicious(["x"])), "the nodes of Malicious name 'x'"),
+        (lambda p: gr.Malicious("phone 3"), r"give a list, \['phone 3'\]"),
+        (lambda p: gr.Malicious(b"ab"), r"give a list, \[b'ab'\]"),
         (lambda p: gr.Malicious({"a"}), "a list of labels, .*sort it"),
         (lambda p: gr.Malicious([1], "flip"), r"Malicious\(attack=...\)"),
     ],

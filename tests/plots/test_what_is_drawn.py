@@ -14,6 +14,7 @@ import graphreg as gr
 from graphreg.errors import GraphregError, ModelError
 from graphreg.plots import (
     penalty_figure,
+    plot_audit,
     plot_bounds,
     plot_flows,
     plot_ledger,
@@ -253,6 +254,15 @@ def test_a_gallery_has_three_panels(pyplot):
     assert [axes.get_ylabel().split()[0] for axes in figure.axes] == ["penalty", "prox", "conjugate"]
     assert figure.get_suptitle() == "along d, the direction of (1, 2)"
     check_picture(figure)
+
+
+def test_pictures_on_given_axes_have_a_legend(pyplot):
+    given = pyplot.subplots()[1]
+    assert texts(plot_penalty([gr.L1(), gr.L2()], ax=given)) == ["L1()", "L2()"]
+    assert all(axes.get_legend() is None for axes in penalty_figure([gr.L1(), gr.L2()]).axes)  # it has one for all
+    audit = gr.audit(problem_of(), lambda problem, start=None, seed=None: iter([np.zeros((4, 2))] * 5), rounds=5)
+    given = pyplot.subplots()[1]
+    assert len(texts(plot_audit(audit, given))) == len(given.lines)
 
 
 # ---- tests of edges --------------------------------------------------------------------------------------------------

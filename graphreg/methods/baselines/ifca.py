@@ -60,10 +60,10 @@ class IFCA(OneServer, TakesAvailability, AbstractBaseline):
 
         j_i = argmin over j of f_i(w_j),     w_j <- w_j - eta_j sum over {i : j_i = j} of grad f_i(w_j).
 
-    f_i holds the smooth node penalties. The objective never grows while eta_j <= 2 / (sum of the L_i of the members).
-    What the models end at depends on where they start, so ``starts`` runs go on side by side until no assignment of
-    any has changed for 10 rounds (500 rounds at most); the one with the lowest objective goes on alone. The problem
-    that is certified is convex again: the fits of the clusters *found*, one model each.
+    f_i holds the smooth node penalties. Any number sent as j_i counts as the nearest model's. The objective never grows
+    while eta_j <= 2 / (sum of the L_i of the members). What the models end at depends on their start, so ``starts``
+    runs go on side by side until no assignment of any has changed for 10 rounds (500 at most); the one with the lowest
+    objective goes on alone. The certified problem is convex again: the fits of the clusters *found*, one model each.
 
     Parameters
     ----------
@@ -163,7 +163,8 @@ class _Search(AbstractTargetIteration[IFCA]):
 
     def _stepped(self, w: Array, received: Array, weight: Array, scale: Array) -> Array:
         """w_j - eta_j sum over {i : j_i = j} of grad f_i(w_j), from what the clients sent, (c, d + 1), by weights."""
-        j, total = received[:, -1].astype(np.int64), np.zeros(w.shape)
+        number, total = np.nan_to_num(received[:, -1]), np.zeros(w.shape)
+        j = np.clip(np.rint(number), 0, len(w) - 1).astype(np.int64)  # whatever a client sends, as it may lie
         np.add.at(total, j, weight * received[:, :-1])
         mass = np.bincount(j, weight[:, 0] * scale, len(w))
         eta = (1.0 if self.options.step_size is None else self.options.step_size) / np.where(mass > 0, mass, 1.0)

@@ -48,7 +48,7 @@ class LocalOnly(AbstractBaseline):
 
     aim = "each node's own fit, without the edges between nodes"
     needs = "losses that are smooth or piecewise linear; it drops the edges between nodes"
-    sends = "nothing"
+    sends = "nothing of its models; with node penalties, the sums over all nodes by which its steps adapt"
 
     def missing(self, form: Form) -> tuple[str, ...]:
         return without_prox(form)
