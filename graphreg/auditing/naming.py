@@ -151,8 +151,7 @@ class Examined:
 
 
 def names(seen: Examined, noisy: bool, seeded: bool) -> Iterator[Finding]:
-    """The names of the limit of a run on a problem, the surest first; ``noisy``, whether runs differ, and ``seeded``,
-    whether they do with their seeds alone: else a state that is hidden is as likely as a bias."""
+    """The names of a run's limit, the surest first; ``noisy``: runs differ, ``seeded``: with their seeds alone."""
     form, limit, again = seen.problem.form, seen.limit, seen.algorithm.repeatable
     if limit.kind == "never settles":
         if again:
@@ -204,7 +203,7 @@ def _of_balance(
     exact: tuple[Family, ...], families: list[Family], disagreement: float, consensus: bool
 ) -> Iterator[Finding]:
     if not families:
-        yield Finding("balance", "not tried", "runs differ with their seeds, or there are too many parameters")
+        yield Finding("balance", "not tried", "runs differ, or there are too many parameters")
         return
     if not exact:
         best = families[0]

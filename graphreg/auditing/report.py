@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 RIGHT, IN_THE_LIMIT, UNCLAIMED = PASSED = "right", "right in the limit", "limit not claimed"
 COLUMNS = ("evidence", "outcome", "sentence")
-WIDTHS = 10, 11
+WIDTH = 12  # of an outcome, and of the name of a piece of evidence
 LONGEST = 120  # characters of a line
-WRAPPED: Any = {"subsequent_indent": " " * (sum(WIDTHS) + 5), "break_long_words": False, "break_on_hyphens": False}
+WRAPPED: Any = {"subsequent_indent": " " * (2 + 2 * WIDTH), "break_long_words": False, "break_on_hyphens": False}
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,7 @@ class Finding(Suggesting):
     sentence: str
 
     def __str__(self) -> str:
-        outcome, evidence = WIDTHS
-        return page(f"{self.outcome:{outcome}s}  {self.evidence:{evidence}s} {self.sentence}")
+        return page(f"{self.outcome:{WIDTH}s}{self.evidence:{WIDTH}s}{self.sentence}")
 
 
 @dataclass(frozen=True, repr=False)
@@ -172,8 +171,7 @@ class Audit(Shown):
     def _lines(self) -> list[str]:
         head = f"{visible(self.algorithm)} ({self.kind}): {self.verdict}"
         if self.verdict in PASSED and self.untried:
-            why = [(each.evidence, each.sentence.partition(";")[0]) for each in self.untried]
-            parts = ", ".join(f"{evidence} ({visible(said, None)})" for evidence, said in why)
+            parts = ", ".join(f"{each.evidence} ({each.sentence.partition(';')[0]})" for each in self.untried)
             head += f" as far as it was checked; {count(len(self.untried), 'part')} not tried: {parts}"
         if self.verdict == "undecided":
             head += "".join(f": {each.sentence}" for each in self.findings if each.evidence == "limit")

@@ -201,8 +201,7 @@ def shaped(name: str, array: Array, *shapes: tuple[int, ...]) -> None:
 def try_laws(
     laws: dict[str, Law], subject: Any, probe: Any, at: Callable[[str], None], most: int | None = MOST
 ) -> list[Failure]:
-    """The first failures of each law; a law that raises has failed, with the text of the exception. ``at`` is told the
-    name of each."""
+    """The first failures of each law, of which ``at`` is told; one that raises has failed, with its text."""
     failures: list[Failure] = []
     for name, law in laws.items():
         at(name)
