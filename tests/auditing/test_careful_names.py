@@ -31,7 +31,7 @@ def far_away(empty=6):
 def test_a_right_algorithm_on_a_long_way_is_undecided_and_nothing_is_named():
     report = gr.audit(far_away(), primal_dual, rounds=2000)
     assert (report.verdict, report.name) == ("undecided", "")
-    assert "goes on the same way as fast as before" in str(report).replace("\n" + " " * 20, " ")
+    assert "goes on the same way as fast as before" in " ".join(str(report).split())
 
 
 def decentralised(problem, start=None, drop=False):
