@@ -21,7 +21,7 @@ from .slips import SLIPS
 from .unusual import UNUSUAL
 
 SEEDS = range(3)
-WIDTHS = (28, 12, 24, 8)
+WIDTHS = (28, 12, 28, 8)
 
 
 @dataclass(frozen=True)

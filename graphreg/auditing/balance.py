@@ -224,14 +224,14 @@ class _Forces:
         self, known: Array, unknown: Array, basis: Array | None = None, alone: float | None = 1.0
     ) -> tuple[float, float, Array] | None:
         """The best factor, what it leaves and the line; None where nothing of the unknown is seen beside the free
-        flows. Where nothing else is known the factor is ``alone``: 1 if the unknown must balance by itself, None where
-        nothing can be said then."""
+        flows. Where the rest is 0 the factor is ``alone``: 1 if the unknown must balance by itself, 0 where the rest
+        balances without it, None where nothing can be said then."""
         basis = self.basis if basis is None else basis
         a, b = (v.ravel() - basis @ (basis.T @ v.ravel()) for v in (known, unknown))
         size = max(float(np.linalg.norm(known)), float(np.linalg.norm(self.gradient)), 1e-300)
         far = float(np.linalg.norm(b))
         if np.linalg.norm(known) <= UNSEEN * float(np.linalg.norm(self.gradient)):
-            if alone is None:
+            if alone is None or (alone == 0.0 and far <= UNSEEN * size):  # what is nothing may have any factor
                 return None
             left = float(np.linalg.norm(a + alone * b))
             return alone, left / max(float(np.linalg.norm(unknown)), size), b / max(far, 1e-300)
@@ -267,7 +267,8 @@ def _families(forces: _Forces) -> Iterator[Family]:
         if free.all():
             continue
         rest, name = forces.gradient + forces.total(skip=k), edge.name
-        yield from forces.family(name, "strength", rest, forces.at_nodes(edge, edge.weight[:, None] * g), True)
+        own = forces.at_nodes(edge, edge.weight[:, None] * g)
+        yield from forces.family(name, "strength", rest, own, True, alone=0.0)
         if not edge.ground:
             for word, power in (("forgotten", 0.0), ("squared", 2.0)):
                 if np.ptp(edge.base_weight) > 0.0:
@@ -317,11 +318,11 @@ def _single_edges(forces: _Forces, edge: EdgeBlock, g: Array, free: Array, total
         own = forces.at_nodes(edge, flow)
         name = f"the edge ({labels[edge.tail[e]]!r}, {labels[edge.head[e]]!r})"
         rest = forces.gradient + total
-        yield from forces.family(name, "edge", rest - own, own, True)
+        yield from forces.family(name, "edge", rest - own, own, True, alone=0.0)
         for i in K[[e]].indices.tolist():
             end = np.zeros(own.shape)
             end[i] = own[i]
-            yield from forces.family(f"{name} at its end {labels[i]!r}", "end", rest - end, end, True)
+            yield from forces.family(f"{name} at its end {labels[i]!r}", "end", rest - end, end, True, alone=0.0)
 
 
 def _other_penalties(forces: _Forces, k: int, rest: Array) -> Iterator[Family]:

@@ -20,6 +20,7 @@ ORDER = (
 )
 SOME = 0.2  # of the pairs of nodes that are no neighbours, that may be early where single reads are the mistake
 DESPITE = {  # a right limit, by the evidence that fails
+    "repetition": "right limit, not repeatable",
     "locality": "right limit, not local",
     "promptness": "right limit, late",
     "steps": "right limit, long steps",
@@ -63,7 +64,8 @@ class Evidence:
 
     def repetition(self, found: Repeats) -> None:
         if not found.same_seed:
-            self._claimed("repeatable", "repetition", "two runs with the same seed differ")
+            why = "something outside of the arguments lasts from one run to the next, or a draw ignores the seed"
+            self._claimed("repeatable", "repetition", "two runs with the same seed differ", f"hidden state: {why}")
         else:
             other = "" if found.other_seed else "; another seed gives another run"
             self.add("repetition", "holds", f"two runs with the same seed have the same bits{other}")

@@ -150,8 +150,8 @@ class Examined:
         return self.optimum.problem
 
 
-def names(seen: Examined, noisy: bool) -> Iterator[Finding]:
-    """The names of the limit of a run on a problem, the surest first."""
+def names(seen: Examined, noisy: bool, seeded: bool) -> Iterator[Finding]:
+    """The names of a run's limit, the surest first; ``noisy``: runs differ, ``seeded``: with their seeds alone."""
     form, limit, again = seen.problem.form, seen.limit, seen.algorithm.repeatable
     if limit.kind == "never settles":
         if again:
@@ -170,11 +170,11 @@ def names(seen: Examined, noisy: bool) -> Iterator[Finding]:
     yield from _of_balance(exact, families, disagreement, consensus)
     if not exact:
         yield from _of_dictionary(seen.optimum, limit)
-    if noisy:
+    if noisy and seeded:
         yield Finding(
             "bias", "name", f"biased: a stochastic gradient, messages that are lost, or no gradient at all: {limit.why}"
         )
-    elif again and consensus and not (exact and exact[0].kind == "nodes"):
+    elif again and consensus and not noisy and not (exact and exact[0].kind == "nodes"):
         yield from _of_drift(seen, disagreement)
     if again and not noisy and not exact and seen.algorithm.takes_start:
         yield from _of_start(seen)
@@ -203,7 +203,7 @@ def _of_balance(
     exact: tuple[Family, ...], families: list[Family], disagreement: float, consensus: bool
 ) -> Iterator[Finding]:
     if not families:
-        yield Finding("balance", "not tried", "runs differ with their seeds, or there are too many parameters")
+        yield Finding("balance", "not tried", "runs differ, or there are too many parameters")
         return
     if not exact:
         best = families[0]

@@ -257,7 +257,7 @@ class _Referee:
         assert limit is not None
         self.evidence.limit(limit, where)
         if limit.kind in ("wrong", "never settles"):
-            found = names(Examined(self.algorithm, self.seed, optimum, course, limit), noisy)
+            found = names(Examined(self.algorithm, self.seed, optimum, course, limit), noisy, self.repeats.same_seed)
             self._try("what it does instead", lambda: self.evidence.found.extend(found))
 
     def _on_irregular(self) -> None:

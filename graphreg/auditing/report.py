@@ -23,11 +23,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 RIGHT, IN_THE_LIMIT, UNCLAIMED = PASSED = "right", "right in the limit", "limit not claimed"
-MARKS = {"holds": "pass", "fails": "FAIL", "name": "NAME", "consistent": "with", "remark": "note", "not tried": "skip"}
 COLUMNS = ("evidence", "outcome", "sentence")
-WIDTH = 11
+WIDTH = 12  # of an outcome, and of the name of a piece of evidence
 LONGEST = 120  # characters of a line
-WRAPPED: Any = {"subsequent_indent": " " * 20, "break_long_words": False, "break_on_hyphens": False}
+WRAPPED: Any = {"subsequent_indent": " " * (2 + 2 * WIDTH), "break_long_words": False, "break_on_hyphens": False}
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class Finding(Suggesting):
     sentence: str
 
     def __str__(self) -> str:
-        return page(f"{MARKS[self.outcome]}  {self.evidence:{WIDTH}s} {self.sentence}")
+        return page(f"{self.outcome:{WIDTH}s}{self.evidence:{WIDTH}s}{self.sentence}")
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,9 +61,9 @@ class Audit(Shown):
     algorithm, kind : str
         Its name, and what it was given as: function, step, iteration or iterable.
     verdict : str
-        "right", "right in the limit", "right limit, not local", "right limit, late", "right limit, long steps", "right
-        limit, fixed steps", "wrong", "never settles", "undecided", "limit not claimed" or "no limit": docs/auditing.md
-        says what each means.
+        "right", "right in the limit", "right limit, not repeatable", "right limit, not local", "right limit, late",
+        "right limit, long steps", "right limit, fixed steps", "wrong", "never settles", "undecided", "limit not
+        claimed" or "no limit": docs/auditing.md says what each means.
     findings : tuple of Finding
         In the order of the evidence.
     claims : tuple of str
@@ -172,8 +171,8 @@ class Audit(Shown):
     def _lines(self) -> list[str]:
         head = f"{visible(self.algorithm)} ({self.kind}): {self.verdict}"
         if self.verdict in PASSED and self.untried:
-            parts = ", ".join(f"{each.evidence} ({visible(each.sentence.partition(';')[0])})" for each in self.untried)
-            head += f" as far as it was checked; {count(len(self.untried), 'part')} skipped: {parts}"
+            parts = ", ".join(f"{each.evidence} ({each.sentence.partition(';')[0]})" for each in self.untried)
+            head += f" as far as it was checked; {count(len(self.untried), 'part')} not tried: {parts}"
         if self.verdict == "undecided":
             head += "".join(f": {each.sentence}" for each in self.findings if each.evidence == "limit")
         lines = [head if not self.name else f"{head}. {self.name}"]
@@ -191,7 +190,7 @@ class Audit(Shown):
 
     def __repr__(self) -> str:
         fails = sum(each.outcome == "fails" for each in self.findings)
-        said = f"{len(self.findings)} findings, {fails} fail, {len(self.untried)} skipped"
+        said = f"{len(self.findings)} findings, {fails} fail, {len(self.untried)} not tried"
         return f"<Audit of {visible(self.algorithm)}: {self.verdict}; {said}>"
 
     def __str__(self) -> str:

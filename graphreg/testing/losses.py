@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..base.clock import stages
 from ..certificate import TermRows, laws
 from ..certificate.proof import checked_values
 from ..checks import instance
@@ -240,5 +241,6 @@ def check_loss(loss: AbstractLoss, seed: int = 0, tolerance: float | None = None
     check_numbers(seed, tolerance)
     untried = predictions.ungiven(loss)
     tried = {name: law for name, law in LAWS.items() if name not in untried}
-    failures = try_laws(tried, loss, LossProbe(loss, seed, tolerance))
+    with stages("check_loss") as at:
+        failures = try_laws(tried, loss, LossProbe(loss, seed, tolerance), at)
     return Report(type(loss).__name__, tuple(LAWS), tuple(failures), untried)

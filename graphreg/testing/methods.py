@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.clock import stages
 from ..certificate import common, relative
 from ..checks import count, instance
 from ..compiling import Compiler
@@ -241,8 +242,8 @@ def check_method(
     count(rounds, "rounds")
     check_numbers(seed, 1.0 if accuracy is None else accuracy)
     cases = small_problems(seed) if problems is None else tuple(_case(k, each) for k, each in enumerate(problems))
-    probe = MethodProbe(cases, seed, accuracy, rounds)
-    failures = try_laws(LAWS, method, probe, None)
+    with stages("check_method") as at:
+        failures = try_laws(LAWS, method, MethodProbe(cases, seed, accuracy, rounds), at, None)
     return Report(method.label, tuple(LAWS), tuple(failures))
 
 

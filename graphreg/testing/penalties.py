@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from ..base.clock import stages
 from ..certificate import TermRows, laws
 from ..certificate.proof import checked_values
 from ..checks import count, instance, sequence
@@ -219,18 +220,19 @@ def check_penalty(
     failures: list[Failure] = []
     refused: list[str] = []
     untried: dict[str, str] = {}
-    for each in sizes:
-        try:
-            phi = penalty.acting_on(each)
-        except TermError as error:
-            refused.append(str(error))
-            continue
-        probe = Probe(phi, each, seed, phi.accuracy() if tolerance is None else tolerance)
-        if said := phi.unwritten():
-            untried |= dict.fromkeys(OF_FORM, said)
-        tried = {name: law for name, law in LAWS.items() if name not in untried}
-        failures += try_laws({name: law for name, law in tried.items() if law is not as_written}, phi, probe)
-        failures += try_laws({name: law for name, law in tried.items() if law is as_written}, penalty, probe)
+    with stages("check_penalty") as at:
+        for each in sizes:
+            try:
+                phi = penalty.acting_on(each)
+            except TermError as error:
+                refused.append(str(error))
+                continue
+            probe = Probe(phi, each, seed, phi.accuracy() if tolerance is None else tolerance)
+            if said := phi.unwritten():
+                untried |= dict.fromkeys(OF_FORM, said)
+            tried = {name: law for name, law in LAWS.items() if name not in untried}
+            failures += try_laws({name: law for name, law in tried.items() if law is not as_written}, phi, probe, at)
+            failures += try_laws({name: law for name, law in tried.items() if law is as_written}, penalty, probe, at)
     if len(refused) == len(sizes):
         failures.append(Failure("sizes", f"none of the sizes {sizes} is accepted: {refused[-1]}", "", np.inf))
     return Report(penalty.called(), ("sizes", *LAWS), tuple(failures), untried, penalty.blamed())

@@ -198,10 +198,13 @@ def shaped(name: str, array: Array, *shapes: tuple[int, ...]) -> None:
     demand(array.shape in shapes, f"{name} has the shape {array.shape}, expected {' or '.join(map(str, shapes))}")
 
 
-def try_laws(laws: dict[str, Law], subject: Any, probe: Any, most: int | None = MOST) -> list[Failure]:
-    """The first failures of each law; a law that raises has failed, with the text of the exception."""
+def try_laws(
+    laws: dict[str, Law], subject: Any, probe: Any, at: Callable[[str], None], most: int | None = MOST
+) -> list[Failure]:
+    """The first failures of each law, of which ``at`` is told; one that raises has failed, with its text."""
     failures: list[Failure] = []
     for name, law in laws.items():
+        at(name)
         try:
             with np.errstate(all="ignore"):  # answers are judged by their numbers, where NaN always fails
                 found = list(islice(law(subject, probe), most))

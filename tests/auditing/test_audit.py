@@ -314,10 +314,10 @@ def test_points_alone_are_judged_and_the_rest_is_listed():
     assert report.verdict == "right"
     assert report.untried
     assert "cannot be run again" in report.untried[0].sentence
-    said = "right as far as it was checked; 1 part skipped: the rest (an iterable cannot be run again, or on other"
+    said = "right as far as it was checked; 1 part not tried: the rest (an iterable cannot be run again, or on other"
     assert said in " ".join(str(report).split())
     assert said in report.__html__()
-    assert repr(report).endswith("0 fail, 1 skipped>")
+    assert repr(report).endswith("0 fail, 1 not tried>")
 
 
 def test_a_list_is_read_to_its_end():

@@ -156,3 +156,56 @@ def test_a_name_that_is_one_of_several_says_so_and_the_strength_comes_before_one
     alone = gr.audit(gr.Problem(loss + 0.2 * path), [twice] * 60)
     assert alone.name.startswith("factor 2 in the strength")
     assert "cannot tell" not in str(alone)
+
+
+def squared_and_ridge():
+    """A problem all of whose forces are linear and seen, and its matrices: H w - b + T w + w / 100 = 0."""
+    problem = network("squared")
+    return gr.Problem(problem.model + 0.01 * gr.NodePenalty(gr.SquaredL2())).form
+
+
+LEFT_OUT = {
+    "end": "missing edge: the edge (5, 7) at its end 7 left out",
+    "edge": "missing edge: the edge (5, 7) left out",
+    "strength": "NodePenalty(SquaredL2) left out",
+    "node": "the losses of the node 7 left out",
+}
+
+
+@pytest.mark.parametrize("kind", LEFT_OUT)
+def test_what_is_left_out_is_named_where_the_rest_balances(kind):
+    """The rest of the forces is 0 then, and the factor was taken for 1."""
+    form = squared_and_ridge()
+    links, ridge = form.edges
+    (block,), (n, d) = form.samples, form.shape
+    zero = np.zeros(form.shape)
+    whole = np.eye(n * d).reshape(n * d, n, d)
+    constant = block.adjoint(block.prices(zero), form.shape)
+    H = np.array([block.adjoint(block.prices(w), form.shape) - constant for w in whole])
+    K, c = links.flat(d).toarray(), np.repeat(links.weight, d)
+    e = next(k for k in range(len(links.tail)) if (links.tail[k], links.head[k]) == (5, 7))
+    c[e * d : (e + 1) * d] *= kind != "edge"
+    flow = c[:, None] * K
+    back = K.T.copy()
+    back[7 * d : 8 * d, e * d : (e + 1) * d] *= kind != "end"
+    losses = np.where(np.arange(n) == 7, float(kind != "node"), 1.0)[:, None]
+    R = 0.0 if kind == "strength" else np.diag(np.repeat(ridge.weight, d))
+    A = (H * losses).reshape(n * d, -1).T + back @ flow + R
+    w = np.linalg.solve(A, -(constant * losses).ravel()).reshape(n, d)
+    found = accepted(balanced(form, w))
+    assert [each.sentence for each in found] == [LEFT_OUT[kind]]
+    assert found[0].factor == 0.0
+
+
+def test_a_neighbour_that_one_end_leaves_out_is_the_name_of_an_audit():
+    def deaf(problem):
+        o = problem.oracles()
+        w, back = np.zeros((o.n, o.d)), o.K.toarray().T
+        back[7, (o.tail == 5) & (o.head == 7)] = 0.0
+        while True:
+            w = w - (o.gradient(w) + back @ o.edge_gradient(o.K @ w)) / (o.smoothness.max() + 8.0)
+            yield w
+
+    report = gr.audit(network("squared"), deaf, claims=["limit"])
+    assert report.verdict == "wrong"
+    assert report.name.startswith("missing edge: the edge (5, 7) at its end 7 left out"), report

@@ -209,6 +209,17 @@ CALLS = {
     ),
     "proofs of clusters": (lambda problem, folder: unproved().solve().clusters(prove=True), {"pair 1 of 1"}),
     "proofs of rows": (lambda problem, folder: unproved().solve().held(prove=True), {"row 1 of 1"}),
+    "check_loss": (
+        lambda problem, folder: gr.testing.check_loss(
+            gr.SquaredLoss(gr.NodeData.from_frame(TABLE, "node", "y", ["x"]))
+        ),
+        {"gradient fenchel young", "value bound of losses"},
+    ),
+    "check_penalty": (lambda problem, folder: gr.testing.check_penalty(gr.L2(), k=2), {"prox fenchel young"}),
+    "check_method": (
+        lambda problem, folder: gr.testing.check_method(gr.PrimalDual(), rounds=3, accuracy=None),
+        {"state is a record", "same seed same run"},
+    ),
     "certify a problem of CVXPY": (
         lambda problem, folder: gr.certify(cp.Problem(cp.Minimize(cp.norm1(cp.Variable(2) - 1)))),
         {"an answer", "its bounds"},

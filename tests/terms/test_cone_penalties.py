@@ -76,7 +76,7 @@ class MissingHalf(ConePenalty):
 def failing(laws, phi, k=1, seed=0):
     """Those of the laws that a penalty on k coordinates breaks."""
     tried = {name: law for name, law in LAWS.items() if name in laws}
-    return {failure.law for failure in try_laws(tried, phi, Probe(phi, k, seed, phi.accuracy()))}
+    return {failure.law for failure in try_laws(tried, phi, Probe(phi, k, seed, phi.accuracy()), lambda law: None)}
 
 
 @pytest.mark.parametrize(
