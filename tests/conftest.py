@@ -11,6 +11,7 @@ import os
 import random
 import secrets
 import signal
+import sys
 import warnings
 
 import pytest
@@ -67,6 +68,14 @@ def alone():
         yield
 
 
+@pytest.fixture(autouse=True)
+def closed():
+    """No figure is left open to the next test."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
 @pytest.fixture
 def unhurried(monkeypatch):
     """Last words take as long as they need, on a machine that is busy too."""
@@ -85,8 +94,7 @@ def pyplot():
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    yield pyplot
-    pyplot.close("all")
+    return pyplot
 
 
 @pytest.fixture

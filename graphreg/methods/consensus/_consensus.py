@@ -23,7 +23,8 @@ def missing(form: Form, mixing: MixingMatrix | str, lazy: bool, stepped: bool) -
     out = [*without_gradient(form), *_not_tied(form)]
     out += [] if out else _apart(form)
     if not (out or stepped):
-        said = "has no bound of its curvature, so no step follows: give step_size="
+        said = "has no bound of its curvature, so no step follows: give step_size=, a number, or D and gamma of a "
+        said += "DecreasingStep"
         out += [f"{name} {said}" for name in unbounded(form)]
     if not out and isinstance(mixing, MixingMatrix):
         out += mixing.wrong(form, lazy)
