@@ -34,12 +34,12 @@ NEAR = 1e-5  # relative gap from which on Newton steps begin: further away a sta
 class Auto(AbstractMethod):
     """The method that is predicted to reach the gap first; others take over where it does not.
 
-    `DynamicProgramming` and `OneNode` need no rounds, and are taken where they apply. Else `LinearSystem` or
-    `InteriorPoint` comes first where it takes no longer than 110 rounds of `PrimalDual`, and Newton steps on paths
-    between two strengths at which they gave the answers. Elsewhere a twentieth of the rounds that take as long as is
-    predicted of what follows them are tried, and at least 20; and more, where their gap falls so fast that they will be
-    there first, and within half of that time from then on. What follows is `LinearSystem` where it applies,
-    `InteriorPoint` where it does and its factors stay small, from the point of the rounds where that is near the
+    `DynamicProgramming` and `OneNode` need no rounds, and are taken where they apply; `LinearSystem` where it applies
+    and a factor of it is within reach. Else `InteriorPoint` comes first where it takes no longer than 110 rounds of
+    `PrimalDual`, and Newton steps on paths between two strengths at which they gave the answers. Elsewhere a twentieth
+    of the rounds that take as long as is predicted of what follows them are tried, and at least 20; and more, where
+    their gap falls so fast that they will be there first, and within half of that time from then on. What follows is
+    `InteriorPoint` where it applies and its factors stay small, from the point of the rounds where that is near the
     optimum, while its steps lead anywhere, and at last `Exact`; of problems too large for it, rounds of `PrimalDual`
     from the best point so far. So an answer takes little longer than by whichever of them is the fastest, without
     knowing beforehand which it is.
@@ -127,11 +127,11 @@ def plan(costs: Costs, newton_first: bool = False) -> Iterator[Stage]:
     linear = not LinearSystem().lacks(form) and costs.step < float("inf")
     follows = costs.interior if newton else costs.exact if exact else float("inf")
     many = costs.rounds_in(follows) if rounds and follows < float("inf") else -1
-    if many >= 0 and not linear and not (newton and (newton_first or many < MANY)):
-        share = max(int(TRIED * many), FEWEST)
-        yield Stage(PrimalDual(), share, max(many - share, 0))
     if linear:
         yield Stage(LinearSystem())
+    elif many >= 0 and not (newton and (newton_first or many < MANY)):
+        share = max(int(TRIED * many), FEWEST)
+        yield Stage(PrimalDual(), share, max(many - share, 0))
     if newton and costs.interior < float("inf"):
         yield Stage(InteriorPoint())
     if exact and (costs.exact < float("inf") or not rounds):  # which ends in rounds of its own
