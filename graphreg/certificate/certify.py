@@ -86,7 +86,8 @@ class Certifier:
             point = self.repair.clip(point)
             if not self._as_it_is(point, gap):
                 self.propose_dual(self.repair(w, point, gap), gap=gap)
-        if self.best_dual is None or not np.isfinite(self.best_dual.bound):
+        bound = -np.inf if self.best_dual is None else self.best_dual.bound
+        if not (bound >= 0.0 or bound > self.form.dual(self.form.nothing())):
             self._keep_dual(self._proved(BoundSource(None, np.inf)))  # Q(0, 0) is better than nothing, where 0 is one
         return self.best()
 

@@ -210,7 +210,9 @@ class AbstractRows(Brief, ABC):
 
         Of order 1 the differences w_i - w_j over the edges, or w_j - w_i over the arrows i -> j of a DiGraph, with the
         weights A_e of the edges; of order 2 the rows of the Laplacian, ``sum_j A_ij (w_i - w_j)`` at each node; of
-        order 3 the differences of these, and so on (Wang et al., Trend filtering on graphs, 2016).
+        order 3 the differences of these, and so on (Wang et al., Trend filtering on graphs, 2016). From order 2 on
+        weights are rounded, by a unit in 10^12 of them at most, so that their sums over a node are exact and what is
+        the same everywhere has the differences 0; where that is too little they stay as they are.
 
         Parameters
         ----------
@@ -241,7 +243,8 @@ class AbstractRows(Brief, ABC):
         ``w_1 - 2 w_2 + w_3``, ...
 
         With the places t of the nodes they are divided differences: D of order 1 is w_2 - w_1, and D of order r + 1 the
-        differences of ``r D / (t_(i+r) - t_i)``, which at places 1, 2, 3, ... is what it is without them.
+        differences of ``r D / (t_(i+r) - t_i)``, which at places 1, 2, 3, ... is what it is without them; the first of
+        these factors are rounded as the weights of `across` are.
 
         Parameters
         ----------

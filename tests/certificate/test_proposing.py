@@ -14,6 +14,7 @@ from fractions import Fraction
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from kernel_cases import FORMS, form_of, numbers, times
 
 import graphreg as gr
@@ -21,8 +22,9 @@ from graphreg.certificate import Certifier, Enclosure
 from graphreg.certificate.kernel.balance import Witness, balanced
 from graphreg.certificate.kernel.system import System
 from graphreg.certificate.proposing.arcs import Arcs, forest
+from graphreg.certificate.proposing.enclosure import ALIKE
 from graphreg.certificate.proposing.plan import Planner
-from graphreg.certificate.proposing.slack import Slack
+from graphreg.certificate.proposing.slack import Slack, without_dust
 from graphreg.certificate.proposing.systems import eliminated, independent, right_inverses
 from graphreg.certificate.proposing.systems import solved as answered
 from graphreg.certificate.proposing.ties import tied, ties_of
@@ -360,3 +362,32 @@ def test_classes_with_differences_over_a_weighted_graph(rows, penalty):
     rough = penalty(gr.w.across(graph, 3 if rows == "third" else 2))
     rough = rough + penalty(gr.w.across(graph)) if rows == "first and second" else rough
     assert gr.Problem(gr.MultinomialLoss(data) + 0.3 * rough).solve(gr.InteriorPoint(), gap=1e-6).status == "certified"
+
+
+# ---- prices near their ends ------------------------------------------------------------------------------------------
+def hinges():
+    """A node with two samples that are fitted, and one without data, whose row leaves its flow no room: the enclosure,
+    and its prices."""
+    data = gr.NodeData.from_arrays([[1.0], [-1.0]], [1, 1], ["b", "b"])
+    rows = sp.csr_array([[0.7, 0.3]]) @ gr.w.at(["a", "b"])
+    enclosure = Enclosure(gr.Problem(gr.HingeLoss(data, scale="sum") + gr.L1()(rows)).form)
+    return enclosure, enclosure.system.prices[0]
+
+
+def test_prices_near_their_ends_answer_where_there_are_too_few_others():
+    enclosure, prices = hinges()
+    v = np.zeros(enclosure.system.size)
+    prices.taken(v)[:, 0] = [-1e-10, -1e-10 * (1.0 + 1e-6)]
+    whole = {p: [found.lower for found, _ in enclosure._jointly(v, power=p, plain=False)] for p in (1.0, ALIKE)}
+    assert whole[1.0] == []  # squares of rooms of 1e-10 are lost beside 1
+    assert np.isfinite(whole[ALIKE][0]).all()
+
+
+def test_prices_that_are_0_but_for_rounding_are_0():
+    enclosure, prices = hinges()
+    v = np.zeros(enclosure.system.size)
+    prices.taken(v)[:, 0] = [-1e-20, -1e-3]
+    np.testing.assert_array_equal(prices.taken(without_dust(enclosure.system, v))[:, 0], [0.0, -1e-3])
+    squares = gr.SquaredLoss(gr.NodeData.from_arrays([[1.0]], [1.0], ["b"]))
+    system = System(gr.Problem(squares).form)  # whose prices have no ends
+    np.testing.assert_array_equal(without_dust(system, np.full(system.size, 1e-20)), np.full(system.size, 1e-20))

@@ -189,6 +189,16 @@ def test_columns_of_any_scale_are_solved_alike():
     np.testing.assert_allclose(solved(form(scale))[0] * scale, solved(form(np.ones(3)))[0], rtol=1e-8, atol=1e-11)
 
 
+def test_what_is_solved_badly_is_worth_no_less_than_nothing():
+    """Columns of 1e-9 and 1e12: no bound is below that of no prices and flows, 0."""
+    rng, graph = np.random.default_rng(0), nx.gnm_random_graph(40, 80, seed=0)
+    X = rng.normal(size=(240, 4))
+    y = X @ [1.0, -1.0, 0.5, 2.0] + rng.normal(size=240)
+    loss = gr.SquaredLoss(gr.NodeData.from_arrays(X * [1e-9, 1.0, 1e12, 1.0], y, np.repeat(range(40), 6)))
+    found = gr.Problem(loss + 0.1 * gr.TotalVariation(graph, gr.SquaredL2())).solve(METHOD, on_failure="return")
+    assert found.certificate.dual >= -1e-9
+
+
 def test_conserved_to_rounding():
     form = tied().form
     w, point = solved(form)
