@@ -59,8 +59,9 @@ class ConicCertificate(Shown):
         solution lies, the pairs of rows and columns and the core rows that solve it, and the rows that were left out.
     multipliers : dict
         Of a problem that is proved infeasible (Farkas' lemma): for each of the user's constraints, by name, what its
-        rows are multiplied by, in the order in which CVXPY stores them. Those of inequalities are at least 0, the
-        variables cancel in the sum, and -1 >= 0 is left. Empty elsewhere.
+        rows are multiplied by, in the order in which CVXPY stores them, rounded to doubles. Those of inequalities are
+        at least 0; in the sum, with rows that CVXPY adds itself, the variables cancel, and -1 >= 0 is left. Empty
+        elsewhere.
     by : dict
         Whose answer each of these was found near, in words: that of the solver, or another one that proves more.
 
