@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import cvxpy as cp
+import networkx as nx
 import numpy as np
 
 import graphreg as gr
 
 SHAPES = ("chain", "bushy", "any")
 LOSSES = (gr.MeanLoss, gr.SquaredLoss, gr.HuberLoss, gr.QuantileLoss)
+ONE_SIDED = {
+    "rises": gr.NonNegative(),
+    "falls": gr.Box(-np.inf, 0.0),
+    "falling is dear": gr.Penalty.from_cvxpy(lambda z: cp.sum(cp.neg(z)), name="falling"),
+    "both, not alike": gr.Penalty.from_cvxpy(lambda z: cp.sum(0.25 * cp.neg(z) + 2.0 * cp.pos(z)), name="uneven"),
+}
 
 
 @dataclass(frozen=True)
@@ -27,6 +35,15 @@ class Drawn:
     loss: type
     extra: str
 
+    def with_arrows(self, penalty):
+        """With a penalty of `ONE_SIDED` on arrows, in place of the l1 norm on edges."""
+        arrows = nx.DiGraph()
+        arrows.add_nodes_from(range(self.n))
+        weight = np.ones(len(self.tail)) if penalty in ("rises", "falls") else self.weight  # constraints take none
+        arrows.add_weighted_edges_from(zip(self.tail.tolist(), self.head.tolist(), weight.tolist(), strict=True))
+        data = gr.NodeData.from_arrays(self.X, self.y, self.node, weights=self.scale)
+        return gr.Problem(self._whole(data, ONE_SIDED[penalty](gr.w.across(arrows))))
+
     def problem(self, order=None, turned=None, strength=1.0):
         """With the nodes in another order, and some edges turned round."""
         label = np.arange(self.n) if order is None else np.asarray(order)
@@ -34,10 +51,13 @@ class Drawn:
         tail, head = np.where(turned, self.head, self.tail), np.where(turned, self.tail, self.head)
         graph = gr.Graph(tuple(range(self.n)), label[tail], label[head], self.weight)
         data = gr.NodeData.from_arrays(self.X, self.y, label[self.node], weights=self.scale)
-        model = self.loss(data, scale="sum") + strength * gr.TotalVariation(graph, gr.L1())
+        return gr.Problem(self._whole(data, strength * gr.TotalVariation(graph, gr.L1())))
+
+    def _whole(self, data, edges):
+        model = self.loss(data, scale="sum") + edges
         if self.extra:
             model = model + 0.3 * gr.NodePenalty({"ridge": gr.SquaredL2(), "lasso": gr.L1()}[self.extra])
-        return gr.Problem(model)
+        return model
 
 
 def forest(rng, n, shape, missing=0.1):

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from factories import thinned
-from forest_cases import LOSSES, drawn
+from forest_cases import LOSSES, ONE_SIDED, drawn
+from sklearn.isotonic import isotonic_regression
 
 import graphreg as gr
 from graphreg.base import compiled
@@ -27,9 +28,11 @@ SEEDS = range(80)
 def exactly(recursion, *groups):
     """Calls a recursion in Python, the messages on fractions of which it keeps nothing but the last floats."""
     exact = recursion.function.__name__ in ("along_chains", "along_trees")
-    lists = [
-        tuple([Fraction(v) if exact and isinstance(v, float) else v for v in x.tolist()] for x in g) for g in groups
-    ]
+
+    def number(v):
+        return Fraction(v) if exact and isinstance(v, float) and np.isfinite(v) else v
+
+    lists = [tuple([number(v) for v in x.tolist()] for x in g) for g in groups]
     found = recursion.plain(*lists)
     for group, changed in zip(groups, lists, strict=True):
         for array, numbers in zip(group, changed, strict=True):
@@ -195,6 +198,81 @@ def test_bends_are_those_of_the_gradient(loss):
     assert gr.LogisticLoss.bends(one, y) is None
 
 
+# ---- one-sided costs along arrows ------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("seed", "penalty"), thinned(range(40), ONE_SIDED, every=4))
+def test_the_optimum_of_one_sided_costs_to_the_last_digits(seed, penalty):
+    found = drawn(seed).with_arrows(penalty).solve(METHOD, gap=1e-12)
+    assert found.status == "certified"
+    assert found.certificate.relative_gap <= 1e-12
+
+
+@pytest.mark.parametrize(("seed", "penalty"), thinned(range(12), ONE_SIDED, every=3))
+def test_the_messages_of_one_sided_costs_are_those_of_exact_arithmetic(seed, penalty):
+    form = drawn(seed, decades=(2.0, 10.0)[seed % 2]).with_arrows(penalty).form
+    w, exact = solved(form)[0], in_python(form, exact=True)[0]
+    np.testing.assert_allclose(w[~form.free], exact[~form.free], rtol=1e-14, atol=1e-14 * np.abs(exact).max())
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_isotonic_regression_is_that_of_pooled_violators(seed):
+    rng, n = np.random.default_rng(seed), 200
+    y, weight = rng.normal(size=n) + np.arange(n) / 50.0, 10.0 ** rng.uniform(-2.0, 2.0, n)
+    y = np.round(y) if seed % 3 == 0 else y
+    data = gr.NodeData.from_arrays(None, y[:, None], np.arange(n), weights=weight)
+    ordered = gr.w.along(range(n)) if seed % 2 else gr.w.across(nx.path_graph(n, create_using=nx.DiGraph))
+    found = gr.Problem(gr.MeanLoss(data, scale="sum") + gr.NonNegative()(ordered)).solve(gap=1e-12)
+    assert found.certificate.relative_gap <= 1e-12
+    assert (np.diff(found.coef[:, 0]) >= 0.0).all()
+    np.testing.assert_allclose(found.coef[:, 0], isotonic_regression(y, sample_weight=weight), rtol=0.0, atol=1e-9)
+    assert "DynamicProgramming" in found.method
+
+
+@pytest.mark.parametrize("penalty", ONE_SIDED)
+def test_arrows_turned_round_are_those_of_the_negative(penalty):
+    rng, n = np.random.default_rng(1), 20
+    y = rng.normal(size=(n, 2))
+    tree = nx.random_labeled_rooted_tree(n, seed=3) if hasattr(nx, "random_labeled_rooted_tree") else nx.path_graph(n)
+    arrows = nx.DiGraph(list(tree.edges))
+
+    def fitted(y, arrows):
+        data = gr.NodeData.from_arrays(None, y, np.arange(n))
+        return gr.Problem(gr.MeanLoss(data) + ONE_SIDED[penalty](gr.w.across(arrows))).solve(METHOD, gap=1e-12).coef
+
+    np.testing.assert_allclose(fitted(y, arrows), -fitted(-y, arrows.reverse()), rtol=1e-12, atol=1e-12)
+
+
+def test_arrows_of_some_coordinates_beside_edges_of_others():
+    y = np.random.default_rng(0).standard_normal((8, 2))
+    data = gr.NodeData.from_frame(pd.DataFrame(y, columns=list("ab")).assign(node=np.arange(8)), "node", ["a", "b"])
+    rising = gr.NonNegative()(gr.w.at(features=["a"]).along(range(8)))
+    steps = 0.3 * gr.TotalVariation(nx.star_graph(7), gr.L1(), features=["b"])
+    found = gr.Problem(gr.MeanLoss(data) + rising + steps).solve(METHOD, gap=1e-12)
+    np.testing.assert_allclose(found.coef[:, 0], isotonic_regression(y[:, 0]), rtol=1e-12, atol=1e-12)
+
+
+def test_nodes_that_are_held_together_are_one():
+    data = gr.NodeData.from_arrays(None, np.array([[0.0], [1.0], [5.0]]), np.arange(3))
+    path = nx.path_graph(3, create_using=nx.DiGraph)
+    found = gr.Problem(gr.MeanLoss(data) + gr.Zero()(gr.w.across(path))).solve(METHOD, gap=1e-12)
+    assert found.coef.ravel().tolist() == [2.0] * 3
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (lambda path: gr.w.across(path) - 1.0, "rows that are no edges"),
+        (lambda path: 2.0 * gr.w.across(path), "rows that are no edges"),
+        (lambda path: gr.w.along(range(6), 2), "rows that are no edges"),
+        (lambda path: gr.w.across(nx.DiGraph([(0, 1), (1, 2), (0, 2)])), "circles"),
+    ],
+)
+def test_rows_that_are_no_arrows_of_a_forest_are_refused(rows, said):
+    data = gr.NodeData.from_arrays(None, np.arange(6.0)[:, None], np.arange(6))
+    problem = gr.Problem(gr.MeanLoss(data) + gr.NonNegative()(rows(nx.path_graph(6, create_using=nx.DiGraph))))
+    with pytest.raises(MethodError, match=said):
+        problem.solve(METHOD)
+
+
 # ---- the recursions --------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("seed", thinned(SEEDS, every=4))
 def test_the_messages_are_those_of_exact_arithmetic(seed):
@@ -252,8 +330,8 @@ def squares(X):
     ("problem", "said"),
     [
         (simple(nx.cycle_graph(6)), r"circles \(1 edges more than a forest\)"),
-        (simple(penalty=gr.L2(), d=2), "the method takes L1 between nodes"),
-        (simple(penalty=gr.SquaredL2()), "the method takes L1 between nodes"),
+        (simple(penalty=gr.L2(), d=2), "the method takes L1, NonNegative and other costs by unit"),
+        (simple(penalty=gr.SquaredL2()), "the method takes L1, NonNegative and other costs by unit"),
         (simple(loss=squares(np.ones((6, 2)))), "several features"),
         (
             simple(loss=gr.LogisticLoss(gr.NodeData.from_arrays(np.ones((6, 1)), [0, 1] * 3, np.arange(6)))),

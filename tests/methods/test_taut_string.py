@@ -9,6 +9,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from factories import thinned
+from forest_cases import ONE_SIDED
 
 import graphreg as gr
 from graphreg.base import compiled
@@ -23,7 +24,8 @@ METHOD = gr.DynamicProgramming()
 def line(y, s, c, times=(1.0, 1.0)):
     """w and u of `taut_string`."""
     w, u = np.full(len(y), np.nan), np.full(len(y) - 1, np.nan)
-    given = np.asarray(y, float), np.asarray(s, float), np.asarray(c, float), np.asarray(times, float)
+    c, (of_scale, of_capacity) = np.asarray(c, float), times
+    given = np.asarray(y, float), np.asarray(s, float), c, c, np.array([of_scale, of_capacity, of_capacity])
     assert taut_string(given, (w, u))
     return w, u
 
@@ -152,6 +154,21 @@ def test_it_finds_what_the_recursions_find_and_is_certified(d):
         np.testing.assert_array_equal(found.coef, w)
 
 
+@pytest.mark.parametrize("penalty", ONE_SIDED)
+@pytest.mark.parametrize("shape", [0, 2])
+def test_one_sided_costs_of_lines_and_trees(shape, penalty):
+    """Both ways to an answer, and both ways round: a string is given up where it looks at too much in vain."""
+    rng = np.random.default_rng(shape)
+    edges = list(list(forests(rng))[shape].edges)
+    for arrows in (edges, [(j, i) for i, j in edges]):
+        data = gr.NodeData.from_arrays(None, rng.standard_normal((30, 2)) + 5.0, np.arange(30))
+        form = gr.Problem(gr.MeanLoss(data) + ONE_SIDED[penalty](gr.w.across(nx.DiGraph(arrows)))).form
+        (w, flows), (there, others, _) = squares(form), solved(form)
+        np.testing.assert_allclose(w, there, rtol=0.0, atol=1e-14)
+        np.testing.assert_allclose(flows[0], others[0], rtol=0.0, atol=1e-12)
+        assert np.isfinite(form.primal(w))
+
+
 def test_coordinates_with_graphs_of_their_own():
     rng = np.random.default_rng(0)
     frame = {"node": np.arange(8), "a": rng.standard_normal(8), "b": rng.standard_normal(8)}
@@ -180,7 +197,7 @@ def test_where_it_takes_too_long_the_other_recursion_follows(graph):
 def test_smooth_signals_take_too_long():
     y = np.arange(400.0)
     w, u = np.empty(400), np.empty(399)
-    assert not taut_string((y, np.ones(400), np.full(399, 9e3), np.ones(2)), (w, u))
+    assert not taut_string((y, np.ones(400), *np.full((2, 399), 9e3), np.ones(3)), (w, u))
     found = simple(nx.path_graph(400), y[:, None], strength=9e3).solve(METHOD, gap=1e-12)
     np.testing.assert_allclose(found.coef.ravel(), exact(y, np.ones(400), np.full(399, 9e3)), rtol=1e-13)
 

@@ -1,8 +1,9 @@
 """The recursion along chains: Johnson's, with weights.
 
 The message of a node to its parent is the least cost of all behind it as a function of the parent's coordinate. Its
-derivative rises from one straight line to another over knots, and is cut off at the capacity of the edge. Only sums of
-lines are kept, so that slopes and heights are sums of what comes and goes: each is a number and what rounding left of
+derivative rises from one straight line to another over knots, and is cut off at what the edge lets through either way:
+from ``least`` to ``most``, without an end where the edge forbids that its ends differ that way. Only sums of lines are
+kept, so that slopes and heights are sums of what comes and goes: each is a number and what rounding left of
 it (a, da), so that a light node behind a heavy one loses no digits.
 
 Nodes are numbered so that a parent comes before its children.
@@ -42,19 +43,20 @@ def along_chain(  # noqa: PLR0915 - one loop
 ) -> None:
     """`along_chains` on the one of the nodes from ``first``, which has no parent, to before ``end``; of w only that of
     the first."""
-    slope, height, capacity, _ = nodes
+    slope, height, least, most, _ = nodes
     w, low, high = ends
     x, s, ds, q, dq = knots
     left, right = len(slope), len(slope) - 1  # the knots
     zero = height[0] - height[0]
-    below, dbelow, above, dabove = zero, zero, zero, zero  # what the message of the child is far out
+    a, da, below, dbelow = zero, zero, zero, zero  # what the message of the child is far to the left
+    e, de, above, dabove = zero, zero, zero, zero  # and to the right
+    c, dc, g, dg = zero, zero, zero, zero
     for i in range(end - 1, first - 1, -1):
-        limit = capacity[i]
-        a, da = slope[i], zero
+        a, da = plus(a, da, slope[i], zero)
         below, dbelow = plus(below, dbelow, height[i], zero)
-        last = -INF
-        while True:
-            c, dc = plus(below, dbelow, limit, zero)
+        last = low[i] = -INF
+        while least[i] > -INF:
+            c, dc = plus(below, dbelow, -least[i], zero)
             if left > right or x[left] > last:  # else one more at the same place
                 cross = -c / a if a > 0 else last
                 if left > right or (x[left] > cross if a > 0 else c >= 0):
@@ -67,11 +69,11 @@ def along_chain(  # noqa: PLR0915 - one loop
         if i == first:
             w[i] = low[i] if low[i] > -INF else (x[left] if left <= right else zero)
             return
-        e, de = slope[i], zero
+        e, de = plus(e, de, slope[i], zero)
         above, dabove = plus(above, dabove, height[i], zero)
-        last = INF
-        while True:
-            g, dg = plus(above, dabove, -limit, zero)
+        last = high[i] = INF
+        while most[i] < INF:
+            g, dg = plus(above, dabove, -most[i], zero)
             if left > right or x[right] < last:
                 cross = -g / e if e > 0 else last
                 if left > right or (x[right] < cross if e > 0 else g <= 0):
@@ -83,16 +85,16 @@ def along_chain(  # noqa: PLR0915 - one loop
             right -= 1
         if low[i] == high[i]:  # one knot: no two of a message are at one place
             left, right = len(slope), len(slope) - 1
-            a, da, c, dc = zero, zero, limit + limit, zero
+            a, da, c, dc = zero, zero, most[i] - least[i], zero
         if low[i] > -INF:
             left -= 1
             x[left], s[left], ds[left], q[left], dq[left] = low[i], a, da, c, dc
-            below, dbelow = -limit, zero
+            a, da, below, dbelow = zero, zero, least[i], zero
         if low[i] < high[i] < INF:
             right += 1
             x[right], s[right], ds[right], q[right], dq[right] = high[i], -e, -de, -g, -dg
         if high[i] < INF:
-            above, dabove = limit, zero
+            e, de, above, dabove = zero, zero, most[i], zero
 
 
 @Recursion
@@ -100,11 +102,12 @@ def along_chains(nodes: Numbers, ends: Numbers, knots: Numbers) -> None:
     """The minimiser ``w`` on chains, whose nodes stand one behind the other, where the derivative at every node is one
     line ``slope t + height``.
 
-    ``nodes`` are slope, height, the capacity of the edge to the parent (0 where there is none), and the parent (-1:
-    none). ``ends`` are w, and what it is clipped to, given that of the parent. Knots lie in the order of their places x
-    in the middle of scratch arrays, twice as long as the others: a line and the next differ by (s + ds) t + (q + dq).
+    ``nodes`` are slope, height, the least and the most of the derivative of the message to the parent (0 where there is
+    none; -inf and inf where it has no such end), and the parent (-1: none). ``ends`` are w, and what it is clipped to,
+    given that of the parent. Knots lie in the order of their places x in the middle of scratch arrays, twice as long as
+    the others: a line and the next differ by (s + ds) t + (q + dq).
     """
-    parent, end = nodes[3], len(nodes[3])
+    parent, end = nodes[4], len(nodes[4])
     for i in range(end - 1, -1, -1):
         if parent[i] < 0:
             along_chain(i, end, nodes, ends, knots)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...terms import Array
 from ._chains import along_chains
+from ._groups import Costs
 from ._sweeps import balanced, depth_first
 from ._trees import along_trees
 
@@ -50,42 +51,45 @@ class CoordinateForest:
         number[self.order] = np.cumsum(self.parent < 0) - 1  # a tree's nodes stand together
         return number
 
-    def upwards(self, capacity: Array) -> Array:
-        """The capacity of the edge to the parent of each node in the order, 0 where there is none."""
-        return np.append(capacity, 0.0)[self.up]  # -1 is the last
+    def upwards(self, costs: Costs) -> tuple[Array, Array]:
+        """The least and the most of the derivative of the message to the parent of each node in the order, 0 where
+        there is none."""
+        fall, rise = (np.append(each, 0.0)[self.up] for each in costs)  # -1 is the last
+        ahead = self.sign > 0.0  # a parent that rises lets the difference fall
+        return -np.where(ahead, rise, fall), np.where(ahead, fall, rise)
 
-    def minimiser(self, slope: Array, height: Array, capacity: Array, knots: tuple[Array, ...]) -> Array:
+    def minimiser(self, slope: Array, height: Array, bounds: tuple[Array, Array], knots: tuple[Array, ...]) -> Array:
         """The minimiser t of one coordinate, all in the order: what the derivative at each node is far to the left, and
-        the ``capacity`` upwards. ``knots`` are where it changes: their places, what they change, and their nodes."""
+        its ``bounds`` `upwards`. ``knots`` are where it changes: their places, what they change, and their nodes."""
         n, (x, s, q, node) = len(self.order), knots
         t, low, high = (np.zeros(n) for _ in range(3))
         if self.lines and not len(x):
             scratch = (np.zeros(2 * n) for _ in range(5))
-            along_chains((slope, height, capacity, self.parent), (t, low, high), tuple(scratch))
+            along_chains((slope, height, *bounds, self.parent), (t, low, high), tuple(scratch))
         else:
             place = self.place[node]
             own = np.argsort(place, kind="stable")
             first = np.zeros(n + 1, np.int32)
             first[1:] = np.cumsum(np.bincount(place, minlength=n))
             size = len(own) + 2 * n
-            sums = tuple(np.zeros(n) for _ in range(4))
+            sums = tuple(np.zeros(n) for _ in range(8))
             places = tuple(np.zeros(size) for _ in range(6))
             for all_knots, given in zip((places[0], places[1], places[3]), (x, s, q), strict=True):
                 all_knots[: len(own)] = given[own]
             tops, links = ([np.full(m, -1, np.int32) for _ in range(k)] for m, k in ((n, 2), (size, 4)))
             heaps = (*tops, np.zeros(size, bool), *links)
-            along_trees((slope, height, capacity, self.parent, first), (t, low, high), sums, places, heaps)
+            along_trees((slope, height, *bounds, self.parent, first), (t, low, high), sums, places, heaps)
         return t
 
-    def balanced(self, t: Array, low: Array, high: Array, capacity: Array) -> tuple[Array, Array]:
+    def balanced(self, t: Array, low: Array, high: Array, costs: Costs) -> tuple[Array, Array]:
         """The flow on every edge, and the derivative of every node in [low, high] that balances them (up to what
         rounding makes of the flows)."""
 
         inner = self.up >= 0
         least, most, share, flow, own, rest = (np.zeros(len(t)) for _ in range(6))
-        nodes = (self.parent, self.ordered(t), self.upwards(capacity))
+        nodes = (self.parent, self.ordered(t), *self.upwards(costs))
         balanced(nodes, (self.ordered(low), self.ordered(high)), (least, most, share, flow, own, rest))
-        flows = np.zeros(len(capacity))
+        flows = np.zeros(len(costs[0]))
         flows[self.up[inner]] = -(self.sign * flow)[inner]
         return flows, self.in_place(own)
 

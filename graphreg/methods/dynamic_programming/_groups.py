@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,10 +11,13 @@ import numpy as np
 
 from ...form import Form, held_together
 from ...inputs import components_of
-from ...terms import Array
+from ...terms import AbstractMatrix, Array, Differences, EdgeBlock, alike
+from ...terms.penalties import slopes
 
 if TYPE_CHECKING:
     from ._forest import CoordinateForest
+
+Costs = tuple[Array, Array]  # of each edge, by unit of w_tail - w_head: where that falls below 0, and rises above
 
 
 @dataclass(frozen=True)
@@ -38,15 +41,26 @@ class EdgeGroup:
     def head(self) -> Array:
         return self._joined([self.form.edges[k].head for k in self.blocks])
 
-    @cached_property
-    def weight(self) -> Array:
-        return self._joined([self.form.edges[k].weight for k in self.blocks])
+    def costs(self, column: int) -> Costs:
+        """What the edges cost in one coordinate."""
+        sides: tuple[list[Array], list[Array]] = [], []
+        for k in self.blocks:
+            edge = self.form.edges[k]
+            for side, slope in zip(sides, self.slopes(k, column), strict=True):
+                side.append(edge.weight * slope if slope else np.zeros(edge.count))
+        return self._joined(sides[0]), self._joined(sides[1])
 
-    @cached_property
-    def most(self) -> Array:
-        """The flow that may be on each, inside the domain."""
-        blocks = [self.form.edges[k] for k in self.blocks]
-        return self._joined([edge.clip(np.tile(edge.weight[:, None], self.form.width(edge)))[:, 0] for edge in blocks])
+    def slopes(self, k: int, column: int) -> tuple[float, float]:
+        """The costs of an edge of weight 1 of a block in one coordinate."""
+        edge = self.form.edges[k]
+        found = slopes(edge.penalty, self.form.width(edge))
+        assert found is not None
+        fall, rise = (float(side[self._place(k, column)]) for side in found)
+        return fall, rise
+
+    def _place(self, k: int, column: int) -> int:
+        """The place of a coordinate among those of a block."""
+        return int(np.flatnonzero(self.form.edges[k].columns(self.form.d) == column)[0])
 
     @staticmethod
     def _joined(parts: list[Array]) -> Array:
@@ -61,7 +75,7 @@ class EdgeGroup:
             if self.form.width(edge) == 1:
                 flows[k] = values[start:end, None]
             else:
-                flows[k][:, np.flatnonzero(edge.columns(self.form.d) == column)[0]] = values[start:end]
+                flows[k][:, self._place(k, column)] = values[start:end]
             start = end
 
     @property
@@ -85,6 +99,36 @@ class EdgeGroup:
         if self.in_line or self._found() is not None:
             return 0
         return len(self.tail) - self.form.n + components_of(self.tail, self.head, self.form.n)[0]
+
+
+def arrows(form: Form) -> Form:
+    """The form with rows that are differences along arrows as edges, from the nodes that these lead to."""
+    if not form.unlike_edges:
+        return form
+    maps = form.once("maps of arrows", None, lambda: [_differences(edge) for edge in form.edges])
+    blocks = zip(form.edges, maps, strict=True)
+    return alike(
+        form, edges=tuple([edge if own is None else replace(edge, map=own, center=None) for edge, own in blocks])
+    )
+
+
+def _differences(edge: EdgeBlock) -> Differences | None:
+    """The map of a block as edges, where each row is w_i - w_j on the same coordinates; None where it is not, or is one
+    already."""
+    rows = edge.map
+    if not isinstance(rows, AbstractMatrix) or (edge.center is not None and edge.center.any()):
+        return None
+    if (np.diff(rows.K.indptr) != 2).any():
+        return None
+    ends, column = np.divmod(rows.K.indices.reshape(-1, rows.k, 2), rows.d)
+    data = rows.K.data.reshape(-1, rows.k, 2)
+    first = data[:, :1, :1]  # 1 where the tail comes first
+    same = (ends == ends[:, :1]).all() and (column == column[:1, :, :1]).all()
+    if not (same and (np.abs(first) == 1.0).all() and (data == first * [1.0, -1.0]).all() and len(data)):
+        return None
+    one, other = ends[:, 0].T
+    ahead = first.ravel() > 0.0
+    return Differences(np.where(ahead, one, other), np.where(ahead, other, one), column[0, :, 0], rows.n)
 
 
 def groups_of_edges(form: Form) -> Iterator[EdgeGroup]:

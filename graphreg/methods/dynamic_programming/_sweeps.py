@@ -60,11 +60,12 @@ def balanced(nodes: Numbers, may_be: Numbers, found: Numbers) -> None:
     """Flows to the parents that are conserved, given that the derivative at node i may be anything in [low, high]; and
     the derivative that balances them, ``own + rest``.
 
-    ``nodes`` are parents, minimisers and the capacities of the edges to the parents. A flow may be [least, most],
-    the capacity itself where the ends of an edge differ. Upwards, what each flow may be: the sum of what may be below,
-    within that. Downwards, each node and each of its children take the same ``share`` of the way from least to most.
+    ``nodes`` are parents, minimisers and the ``bottom`` and ``top`` of the flows to the parents. A flow may be [least,
+    most], the bottom where the node is above its parent, the top where it is below. Upwards, what each flow may be: the
+    sum of what may be below, within that. Downwards, each node and each of its children take the same ``share`` of the
+    way from least to most.
     """
-    parent, t, capacity = nodes
+    parent, t, bottom, top = nodes
     low, high = may_be
     least, most, share, flow, own, rest = found
     n = len(parent)
@@ -73,9 +74,9 @@ def balanced(nodes: Numbers, may_be: Numbers, found: Numbers) -> None:
         high[i] += UNIT * abs(high[i])
         p = parent[i]
         if p >= 0:
-            bottom = -capacity[i] if t[i] >= t[p] else capacity[i]
-            top = capacity[i] if t[i] <= t[p] else -capacity[i]
-            least[i], most[i] = min(max(low[i], bottom), top), max(min(high[i], top), bottom)
+            first = bottom[i] if t[i] >= t[p] else top[i]
+            last = top[i] if t[i] <= t[p] else bottom[i]
+            least[i], most[i] = min(max(low[i], first), last), max(min(high[i], last), first)
             low[p] += least[i]
             high[p] += most[i]
     for i in range(n):
@@ -90,15 +91,15 @@ def balanced(nodes: Numbers, may_be: Numbers, found: Numbers) -> None:
 
 @Recursion
 def flows_of_tree(given: Numbers, found: Numbers) -> None:
-    """The flow from each node to its parent that balances the gradients ``s (w - y)`` of all below it: what the
-    capacity c is where the two differ, and within it. ``found`` are zeros."""
-    parent, y, s, c, w = given
+    """The flow to each node from its parent that balances the gradients ``s (w - y)`` of all below it: minus the
+    ``least`` or the ``most`` of the message where the two differ, and between them. ``found`` are zeros."""
+    parent, y, s, least, most, w = given
     (flow,) = found
     for i in range(len(parent) - 1, -1, -1):
         p, f = parent[i], flow[i] - s[i] * (w[i] - y[i])
         if p >= 0:
             if w[i] != w[p]:
-                f = c[i] if w[i] > w[p] else -c[i]
-            f = min(max(f, -c[i]), c[i])
+                f = -least[i] if w[i] > w[p] else -most[i]
+            f = min(max(f, -most[i]), -least[i])
             flow[p] += f
         flow[i] = f

@@ -46,14 +46,16 @@ def without_least(heap: int, key: Numbers, child: Numbers, sibling: Numbers) -> 
 
 @Recursion
 def reached(top: int, heap: Numbers, changes: Numbers, line: Any, sign: int) -> Any:
-    """Where the derivative of a message passes the capacity, from far to the left on: the place, the heap of the knots
-    beyond, the line there, and its height less the capacity. ``sign`` is -1 for what is mirrored, and so comes from
+    """Where the derivative of a message passes minus the ``limit``, from far to the left on: the place, the heap of the
+    knots beyond, the line there, and its height and the limit. ``sign`` is -1 for what is mirrored, and so comes from
     the right.
     """
     key, child, sibling, gone = heap
     s, ds, q, dq = changes
     a, da, b, db, limit = line
     last, zero = -INF, a - a
+    if limit == INF:
+        return last, top, a, da, b, db, zero, zero
     while True:
         while top >= 0 and gone[top]:
             top = without_least(top, key, child, sibling)
@@ -76,12 +78,13 @@ def along_trees(  # noqa: PLR0915 - one loop
     ``s t + q`` at each of its own knots ``first[i]`` to ``first[i + 1]``.
 
     The knots of a message are in two heaps, by their places x and by minus these, ``key``; one that is taken from
-    either is ``gone`` from both. The nodes' own are followed by two for each message. ``below`` and ``above`` add up
-    what the messages of the children are far out, and ``lowest`` and ``highest`` hold their heaps.
+    either is ``gone`` from both. The nodes' own are followed by two for each message. ``falling`` and ``below`` add up
+    the lines of the messages of the children far to the left, ``rising`` and ``above`` to the right, and ``lowest`` and
+    ``highest`` hold their heaps.
     """
-    slope, height, capacity, parent, first = nodes
+    slope, height, least, most, parent, first = nodes
     w, low, high = ends
-    below, dbelow, above, dabove = sums
+    falling, dfalling, below, dbelow, rising, drising, above, dabove = sums
     x, s, ds, q, dq, key = knots
     lowest, highest, gone, child, sibling, child2, sibling2 = heaps
     from_left, from_right, changes = (x, child, sibling, gone), (key, child2, sibling2, gone), (s, ds, q, dq)
@@ -89,8 +92,7 @@ def along_trees(  # noqa: PLR0915 - one loop
     zero = height[0] - height[0]
     for i in range(n - 1, -1, -1):
         p = parent[i]
-        limit = capacity[i]
-        e, de = slope[i], zero
+        e, de = plus(rising[i], drising[i], slope[i], zero)
         f, df = plus(above[i], dabove[i], height[i], zero)
         start, end = lowest[i], highest[i]
         for k in range(first[i], first[i + 1]):
@@ -99,34 +101,37 @@ def along_trees(  # noqa: PLR0915 - one loop
             end = meld(end, k, key, child2, sibling2)
             e, de = plus(e, de, s[k], ds[k])
             f, df = plus(f, df, q[k], dq[k])
+        a, da = plus(falling[i], dfalling[i], slope[i], zero)
         b, db = plus(below[i], dbelow[i], height[i], zero)
-        here, start, a, da, b, db, c, dc = reached(start, from_left, changes, (slope[i], zero, b, db, limit), 1)
+        here, start, a, da, b, db, c, dc = reached(start, from_left, changes, (a, da, b, db, -least[i]), 1)
         low[i] = here
         if p < 0:
             w[i] = here if here > -INF else (x[start] if start >= 0 else zero)
             continue
-        far, end, e, de, f, df, g, dg = reached(end, from_right, changes, (e, de, -f, -df, limit), -1)
+        far, end, e, de, f, df, g, dg = reached(end, from_right, changes, (e, de, -f, -df, most[i]), -1)
         there = max(-far, here) if e > 0 or g >= 0 else here  # a jump from one end to the other
         high[i] = there
         f, df = -f, -df
         k = first[n] + 2 * i
         if here == there:  # one knot: no two of a message are at one place
             start = end = -1
-            a, da, c, dc = zero, zero, limit + limit, zero
+            a, da, c, dc = zero, zero, most[i] - least[i], zero
         if here > -INF:
             x[k], key[k], s[k], ds[k], q[k], dq[k] = here, -here, a, da, c, dc
             start = meld(start, k, x, child, sibling)
             end = meld(end, k, key, child2, sibling2)
-            b, db = -limit, zero
+            a, da, b, db = zero, zero, least[i], zero
         if here < there < INF:
             k += 1
             x[k], key[k], s[k], ds[k], q[k], dq[k] = there, -there, -e, -de, g, dg
             start = meld(start, k, x, child, sibling)
             end = meld(end, k, key, child2, sibling2)
         if there < INF:
-            f, df = limit, zero
+            e, de, f, df = zero, zero, most[i], zero
         lowest[p] = meld(lowest[p], start, x, child, sibling)
         highest[p] = meld(highest[p], end, key, child2, sibling2)
+        falling[p], dfalling[p] = plus(falling[p], dfalling[p], a, da)
+        rising[p], drising[p] = plus(rising[p], drising[p], e, de)
         below[p], dbelow[p] = plus(below[p], dbelow[p], b, db)
         above[p], dabove[p] = plus(above[p], dabove[p], f, df)
     clip_down(parent, ends)

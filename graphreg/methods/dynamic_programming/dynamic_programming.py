@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,24 +13,26 @@ from ...certificate import Certifier, center, centred
 from ...form import Form
 from ...running import AbstractDirectMethod, Outcome, Task
 from ...terms import Array, EdgeBlock
-from ...terms.penalties import AbstractSmoothPenalty
+from ...terms.penalties import INSIDE, AbstractSmoothPenalty, slopes
 
 
 @dataclass(frozen=True)
 class DynamicProgramming(AbstractDirectMethod):
-    """The minimiser itself, where every coordinate of the parameters is tied along chains or trees by absolute values,
-    and the losses speak of one coordinate at a time.
+    """The minimiser itself, where every coordinate of the parameters is tied along chains or trees by absolute values
+    or one-sided costs (``L1``, ``NonNegative`` along arrows: isotonic regression), and the losses speak of one
+    coordinate at a time.
 
     Of a rooted tree let m_i(t) be the least cost of everything below the edge from node i to its parent p, as a
     function of the parent's coordinate t:
 
-        m_i(t) = min over v of  h_i(v) + sum over children j of m_j(v) + c_i |v - t|
+        m_i(t) = min over v of  h_i(v) + sum over children j of m_j(v) + r_i (v - t)_+ + f_i (t - v)_+
 
-    Its derivative is that of the sum, clipped to [-c_i, c_i]: a piecewise linear function, kept as a sequence of knots,
-    from which a node takes those beyond its two ends and adds these. The places of the ends are what w_i is clipped to,
-    given w_p, on the way back. Chains take O(n) steps (Johnson 2013; with weights Condat 2013; Barbero and Sra 2018);
-    trees merge the knots of their children in heaps, O(n log n) (Kolmogorov, Pock and Rolinek 2016). Several trees,
-    and coordinates with graphs of their own, are solved one by one.
+    for an edge that costs r_i by unit where v is above t and f_i where it is below, r_i = f_i = c_i for L1, infinite
+    where that is forbidden. Its derivative is that of the sum, clipped to [-r_i, f_i]: a piecewise linear function,
+    kept as a sequence of knots, from which a node takes those beyond its two ends and adds these. The places of the
+    ends are what w_i is clipped to, given w_p, on the way back. Chains take O(n) steps (Johnson 2013; with weights
+    Condat 2013; Barbero and Sra 2018); trees merge the knots of their children in heaps, O(n log n) (Kolmogorov, Pock
+    and Rolinek 2016). Several trees, and coordinates with graphs of their own, are solved one by one.
 
     Flows and prices are then chosen so that they are conserved, by a second sweep over the same trees, and certified as
     those of any method. Squares along chains are tried by a taut string in plain floats first. It runs compiled where
@@ -50,11 +53,19 @@ class DynamicProgramming(AbstractDirectMethod):
     """
 
     needs = (
-        "L1 on edges that are a forest, coordinate by coordinate; MeanLoss, or squared, Huber, quantile or hinge "
-        "losses whose samples have one feature other than 0 each; node penalties L1 or sums of squares"
+        "L1, NonNegative or other costs by unit, coordinate by coordinate, on edges or arrows that are a forest; "
+        "MeanLoss, or squared, Huber, quantile or hinge losses whose samples have one feature other than 0 each; node "
+        "penalties L1 or sums of squares"
     )
     refusing = "the sweeps need all data in one place", "it takes no longer than to write one"
     in_one_pass = True
+
+    def lacks(self, form: Form) -> tuple[str, ...]:
+        if form.unlike_edges:
+            from ._groups import arrows
+
+            form = arrows(form)
+        return super().lacks(form)
 
     def missing(self, form: Form) -> tuple[str, ...]:
         out: list[str] = []
@@ -65,11 +76,10 @@ class DynamicProgramming(AbstractDirectMethod):
                 out.append(f"{block.loss.called()} has samples with several features, which tie the coordinates")
         for edge in form.edges:
             k, name = form.width(edge), f"{edge.name} has the penalty {edge.penalty.called()}"
-            absolute = edge.penalty.pieces(k) == 1
-            if edge.ground and not (absolute or _diagonal(edge, k)):
+            if edge.ground and not (edge.penalty.pieces(k) == 1 or _diagonal(edge, k)):
                 out.append(f"{name}, and the method takes L1 and sums of squares at the nodes")
-            elif not edge.ground and not absolute:
-                out.append(f"{name}, and the method takes L1 between nodes")
+            elif not edge.ground and slopes(edge.penalty, k) is None:
+                out.append(f"{name}, and the method takes L1, NonNegative and other costs by unit between nodes")
         if not out:
             from ._groups import groups_of_edges  # most who ask what is missing do not come here
 
@@ -123,9 +133,10 @@ def _without_free(form: Form, w: Array) -> Array:
 
 def solved(form: Form) -> tuple[Array, tuple[Array, ...], tuple[Array, ...]]:
     """The minimiser, and flows and prices that are conserved with it."""
-    from ._groups import groups_of_edges
+    from ._groups import arrows, groups_of_edges
     from ._pieces import Pieces
 
+    form = arrows(form)
     groups = [(group, group.forest) for group in groups_of_edges(form)]
     tree, trees = np.empty(form.shape, np.intp), 0
     for group, forest in groups:
@@ -139,15 +150,16 @@ def solved(form: Form) -> tuple[Array, tuple[Array, ...], tuple[Array, ...]]:
         for column in group.columns:
             check_deadline()
             slope, height = (forest.ordered(each[:, column]) for each in (pieces.slope, pieces.height))
-            capacity, knots = forest.upwards(group.weight), pieces.knots_of(column)
-            t[:, column] = forest.in_place(forest.minimiser(slope, height, capacity, knots))
+            bounds, knots = forest.upwards(group.costs(column)), pieces.knots_of(column)
+            t[:, column] = forest.in_place(forest.minimiser(slope, height, bounds, knots))
     may_be = pieces.derivatives(t)
     low, high = may_be.sums
     own = np.empty(form.shape)
     flows = list(form.nothing().flows)
     for group, forest in groups:
         for column in group.columns:
-            found, own[:, column] = forest.balanced(t[:, column], low[:, column], high[:, column], group.most)
+            inside: Any = tuple(INSIDE * cost for cost in group.costs(column))
+            found, own[:, column] = forest.balanced(t[:, column], low[:, column], high[:, column], inside)
             group.put(found, column, flows)
     prices, ground = may_be.adding_up_to(own)
     for number, flow in ground.items():

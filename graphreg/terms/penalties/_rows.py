@@ -71,6 +71,16 @@ def pieces_of(function: Callable[[Array], Array], k: int) -> int | None:
     return next((p for p, norms in sums if np.allclose(value, norms, rtol=1e-12, atol=0.0)), None)
 
 
+def slopes_of(function: Callable[[Array], Array], k: int) -> tuple[Array, Array] | None:
+    """`slopes` of any function of rows of k coordinates, tried at rows large and small."""
+    z = np.random.default_rng(0).standard_normal((7, k)) * 10.0 ** np.array([[-150], [-6], [-2], [0], [2], [6], [150]])
+    z = np.vstack([z, -z])
+    with np.errstate(all="ignore"):
+        fall, rise = at_units(lambda unit: function(-unit), k), at_units(function, k)
+        alike = np.allclose(function(z), np.where(z < 0.0, -fall * z, rise * z).sum(axis=1), rtol=1e-12, atol=0.0)
+    return (fall, rise) if alike else None
+
+
 def gauge_of(u: Array, inside: Callable[[Array], Array]) -> Array:
     """inf {t >= 0 : u / t is inside} for each row, rounded upwards; ``inside`` tells of a convex set that holds 0."""
     scale = np.maximum(row_norm(u), 1e-300)

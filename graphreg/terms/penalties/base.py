@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..records import Array, Notation, names_of, stated
-from ._rows import at_units, both_ways, norm_bound, row_norm
+from ._rows import at_units, both_ways, norm_bound, row_norm, slopes_of
 from .domain import DualBall, Everywhere, OneSidedDomain
 from .penalty import AbstractPenalty
 
@@ -207,6 +207,15 @@ def gauge_around(phi: AbstractPenalty, u: Array, eta: Array) -> Array:
     with np.errstate(invalid="ignore"):
         more = np.where((eta > 0) & (pull > 0), eta * pull, 0.0)
     return phi.gauge_at_zero(u) + more.sum(axis=1)
+
+
+def slopes(phi: AbstractPenalty, k: int) -> tuple[Array, Array] | None:
+    """What each of the k coordinates costs by unit where it falls below 0, and where it rises above, (k,) each and +inf
+    where it may not: of a penalty that is a sum of such costs. None of any other."""
+    pieces = phi.pieces(k)
+    if pieces is not None or isinstance(phi, AbstractSmoothPenalty):
+        return (np.ones(k), np.ones(k)) if pieces == 1 else None
+    return slopes_of(phi.value, k)
 
 
 def is_equality(phi: AbstractPenalty, k: int) -> bool:
