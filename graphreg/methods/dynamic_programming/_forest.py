@@ -8,8 +8,7 @@ import numpy as np
 
 from ...terms import Array
 from ._chains import along_chains
-from ._groups import Costs
-from ._sweeps import balanced, depth_first
+from ._sweeps import Costs, balanced, depth_first
 from ._trees import along_trees
 
 

@@ -16,8 +16,7 @@ from ...terms.penalties import slopes
 
 if TYPE_CHECKING:
     from ._forest import CoordinateForest
-
-Costs = tuple[Array, Array]  # of each edge, by unit of w_tail - w_head: where that falls below 0, and rises above
+    from ._sweeps import Costs
 
 
 @dataclass(frozen=True)

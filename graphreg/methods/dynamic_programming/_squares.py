@@ -14,8 +14,8 @@ from ...form import Form
 from ...terms import Array, SampleBlock
 from ...terms.losses import AbstractQuadraticLoss
 from ._chains import along_chains
-from ._groups import Costs, EdgeGroup, arrows, groups_of_edges
-from ._sweeps import flows_of_tree
+from ._groups import EdgeGroup, arrows, groups_of_edges
+from ._sweeps import Costs, flows_of_tree
 
 NONE = (*(np.zeros(0) for _ in range(3)), np.zeros(0, np.intp))  # no knots
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from ...base.compiled import Numbers, Recursion
+from ...terms import Array
 from ._chains import plus
 
+Costs = tuple[Array, Array]  # of each edge, by unit of w_tail - w_head: where that falls below 0, and rises above
 UNIT = 2.3e-16  # more than what a sum is rounded by, relative
 
 
