@@ -14,6 +14,7 @@ from forest_cases import ONE_SIDED
 import graphreg as gr
 from graphreg.base import compiled
 from graphreg.methods.dynamic_programming import _squares
+from graphreg.methods.dynamic_programming._chains import along_chains
 from graphreg.methods.dynamic_programming._forest import CoordinateForest
 from graphreg.methods.dynamic_programming._squares import squares, taut_string
 from graphreg.methods.dynamic_programming.dynamic_programming import solved
@@ -24,26 +25,37 @@ METHOD = gr.DynamicProgramming()
 def line(y, s, c, times=(1.0, 1.0)):
     """w and u of `taut_string`."""
     w, u = np.full(len(y), np.nan), np.full(len(y) - 1, np.nan)
-    c, (of_scale, of_capacity) = np.asarray(c, float), times
-    given = np.asarray(y, float), np.asarray(s, float), c, c, np.array([of_scale, of_capacity, of_capacity])
+    fall, rise = np.broadcast_to(np.asarray(c, float), (2, len(y) - 1))
+    given = np.asarray(y, float), np.asarray(s, float), fall, rise, np.array([times[0], times[1], times[1]])
     assert taut_string(given, (w, u))
     return w, u
 
 
+def chained(y, s, costs):
+    """w of `along_chains`."""
+    n, w = len(y), np.zeros(len(y))
+    least, most = (np.append(0.0, each) for each in (-costs[0], costs[1]))
+    nodes = (s, -s * y, least, most, np.arange(-1, n - 1, dtype=np.int32))
+    along_chains(nodes, (w, *np.zeros((2, n))), tuple(np.zeros((5, 2 * n))))
+    return w
+
+
 def exact(y, s, c):
-    """The minimiser in rational arithmetic, by Johnson's recursion on lists of knots."""
-    y, s, c = ([Fraction(float(x)) for x in np.ravel(each)] for each in (y, s, c))
-    n, ends, knots = len(y), [], []  # of the derivative of the message: (place, slope, height behind it)
+    """The minimiser in rational arithmetic, by Johnson's recursion on lists of knots; c are capacities, or what it
+    costs to fall and what to rise."""
+    fall, rise = np.broadcast_to(np.asarray(c, float), (2, len(y) - 1)).tolist()
+    y, s = ([Fraction(float(x)) for x in each] for each in (y, s))
+    n, ends = len(y), []
     lines = [(None, Fraction(0), Fraction(0))]  # from each place on: slope, height
     for i in range(n):
         lines = [(x, a + s[i], b - s[i] * y[i]) for x, a, b in lines]
-        limit = c[i] if i < n - 1 else Fraction(0)
-        low, high = (_crossing(lines, side * limit) for side in (-1, 1))
+        least, most = (-rise[i], fall[i]) if i < n - 1 else (0.0, 0.0)
+        low, high = (_crossing(lines, Fraction(v)) if np.isfinite(v) else v for v in (least, most))
         ends.append((low, high))
         inside = [(x, a, b) for x, a, b in lines if x is not None and low < x < high]
         first = next((a, b) for x, a, b in reversed(lines) if x is None or x <= low)
-        knots = [(low, *first), *inside]
-        lines = [(None, Fraction(0), -limit), *knots, (high, Fraction(0), limit)]
+        begin = [(None, *first)] if low == -np.inf else [(None, Fraction(0), Fraction(least)), (low, *first)]
+        lines = [*begin, *inside, *([] if high == np.inf else [(high, Fraction(0), Fraction(most))])]
     w = [ends[-1][0]]
     for low, high in reversed(ends[:-1]):
         w.append(min(max(w[-1], low), high))
@@ -72,6 +84,28 @@ def test_the_string_is_that_of_exact_arithmetic(seed):
         c[rng.random(n - 1) < 0.3] = 0.0  # several chains
     w, _ = line(y, s, c)
     np.testing.assert_allclose(w, exact(y, s, c), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("seed", thinned(range(60), every=2))
+def test_strings_and_chains_of_uneven_costs_are_those_of_exact_arithmetic(seed):
+    """What falls, what rises, what may do neither, and edges that cost nothing, side by side."""
+    rng = np.random.default_rng(seed)
+    n, decades = int(rng.integers(2, 25)), [0.0, 1.0, 4.0, 10.0][seed % 4]
+    y = rng.integers(0, 4, n) * 1.0 if seed % 3 == 0 else rng.standard_normal(n)
+    s, costs = (10.0 ** rng.uniform(-decades, decades, shape) for shape in (n, (2, n - 1)))
+    costs = np.where(rng.random((2, n - 1)) < 0.2, 0.0, np.where(rng.random((2, n - 1)) < 0.3, np.inf, costs))
+    found = exact(y, s, costs)
+    if decades < 10.0:  # in plain floats
+        w, u = line(y, s, costs)
+        np.testing.assert_allclose(w, found, rtol=1e-12, atol=1e-12)
+        assert ((u <= costs[1]) & (u >= -costs[0])).all()
+    np.testing.assert_allclose(chained(y, s, costs), found, rtol=1e-12, atol=1e-12)
+
+
+def test_a_heavy_node_leaves_a_message_of_one_knot():
+    s, costs = np.array([1.0, 1e20, 1.0]), np.array([[3.0, 3.0], [0.5, 0.5]])
+    for y in ([5.0, 1.0, 0.0], [0.0, 1.0, 5.0], [-5.0, 1.0, -5.0]):
+        assert chained(np.array(y), s, costs).tolist() == exact(np.array(y), s, costs)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -10,6 +10,8 @@ from own_terms import OwnL1
 import graphreg as gr
 from graphreg.errors import TermError
 from graphreg.terms import sums
+from graphreg.terms.penalties import slopes
+from graphreg.terms.penalties._rows import slopes_of
 
 DATA = gr.NodeData.from_arrays(np.eye(2)[[0, 1, 0, 1, 0, 1]], np.array([0.0, 1, 3, 1, 5, 2]), np.arange(6) // 2)
 CHAIN = gr.Graph.chain(3)
@@ -110,3 +112,43 @@ def test_what_rests_on_terms_of_the_user_says_so():
     assert said in own.certificate.note
     assert all(said in shown for shown in (str(own), str(own.certificate), own.certificate._repr_html_()))
     assert said in str(own.summary())
+
+
+# ---- costs by unit ---------------------------------------------------------------------------------------------------
+INF = np.inf
+
+
+@pytest.mark.parametrize(
+    ("penalty", "k", "costs"),
+    [
+        (gr.L1(), 2, ([1.0, 1.0], [1.0, 1.0])),
+        (gr.L2(), 1, ([1.0], [1.0])),
+        (gr.L2(), 2, None),
+        (gr.NonNegative(), 2, ([INF, INF], [0.0, 0.0])),
+        (gr.Zero(), 1, ([INF], [INF])),
+        (gr.Box([0.0, -INF], [INF, 0.0]), 2, ([INF, 0.0], [0.0, INF])),
+        (gr.Box(0.0, 1e-9), 1, None),
+        (gr.Box(-1e9, INF), 1, None),
+        (gr.Ball(1e-9), 2, None),
+        (gr.SquaredL2(), 1, None),
+        (gr.HuberNorm(1e-3), 1, None),
+    ],
+)
+def test_costs_by_unit(penalty, k, costs):
+    found = slopes(penalty, k)
+    assert (found is None) == (costs is None)
+    if found is not None:
+        np.testing.assert_array_equal(np.array(found), costs)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("far", [1e-5, 1e-1, 1e3, 1e7])
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_costs_that_grow_far_out_are_none(k, far, side):
+    """On one side alone, of one coordinate."""
+
+    def value(z):
+        return np.abs(z).sum(axis=1) + np.maximum(side * z[:, -1] - far, 0.0)
+
+    assert slopes_of(value, k) is None
+    assert slopes_of(lambda z: np.abs(z).sum(axis=1), k) is not None
