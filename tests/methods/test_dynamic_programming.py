@@ -206,7 +206,7 @@ def test_the_optimum_of_one_sided_costs_to_the_last_digits(seed, penalty):
     assert found.certificate.relative_gap <= 1e-12
 
 
-@pytest.mark.parametrize(("seed", "penalty"), thinned(range(12), ONE_SIDED, every=3))
+@pytest.mark.parametrize(("seed", "penalty"), thinned(range(11, -1, -1), ONE_SIDED, every=3))
 def test_the_messages_of_one_sided_costs_are_those_of_exact_arithmetic(seed, penalty):
     form = drawn(seed, decades=(2.0, 10.0)[seed % 2]).with_arrows(penalty).form
     w, exact = solved(form)[0], in_python(form, exact=True)[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 from unittest import mock
 
 import networkx as nx
@@ -63,14 +64,18 @@ def exact(y, s, c):
 
 
 def _crossing(lines, level):
-    """The point at which a rising, piecewise linear function has a value."""
+    """The first point from which on a rising, piecewise linear function is no less than a value; -inf or inf where
+    that is everywhere or nowhere."""
     for k, (x, a, b) in enumerate(lines):
         end = lines[k + 1][0] if k + 1 < len(lines) else None
-        if a > 0:
-            place = (level - b) / a
-            if end is None or place <= end:
-                return place if x is None else max(place, x)
-    raise AssertionError("a square has every slope")
+        if x is not None and a * x + b >= level:
+            return x
+        if x is None and a == 0 and b >= level:
+            return -np.inf
+        place = (level - b) / a if a > 0 else np.inf
+        if a > 0 and (end is None or place <= end):
+            return place
+    return np.inf
 
 
 # ---- lines -----------------------------------------------------------------------------------------------------------
@@ -100,6 +105,26 @@ def test_strings_and_chains_of_uneven_costs_are_those_of_exact_arithmetic(seed):
         np.testing.assert_allclose(w, found, rtol=1e-12, atol=1e-12)
         assert ((u <= costs[1]) & (u >= -costs[0])).all()
     np.testing.assert_allclose(chained(y, s, costs), found, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", thinned(range(200), every=5))
+def test_chains_of_nodes_without_data_and_heavy_ones(seed):
+    """Where messages jump over both ends of an edge, or are flat: no point is better, in rational arithmetic."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 16))
+    y = rng.integers(0, 4, n) * 1.0 if seed % 3 == 0 else rng.standard_normal(n)
+    s, costs = (10.0 ** rng.uniform(-1.0, 1.0, shape) for shape in (n, (2, n - 1)))
+    s *= rng.choice([0.0, 1.0, 1e18], n)
+    s[rng.integers(n)] = 1.0
+    costs = np.where(rng.random((2, n - 1)) < 0.2, np.inf, costs)
+
+    def value(w):
+        w = [Fraction(float(x)) for x in w]
+        up, down = ([max(side * (a - b), 0) for a, b in pairwise(w)] for side in (1, -1))
+        ties = sum(Fraction(c) * x for c, x in zip([*costs[1], *costs[0]], [*up, *down], strict=True) if x)  # finite
+        return ties + sum(Fraction(a) / 2 * (x - Fraction(t)) ** 2 for a, x, t in zip(s, w, y, strict=True))
+
+    assert value(chained(y, s, costs)) <= value(exact(y, s, costs)) * (1 + Fraction(1e-12)) + Fraction(1e-20)
 
 
 def test_a_heavy_node_leaves_a_message_of_one_knot():

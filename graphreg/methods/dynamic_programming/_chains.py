@@ -75,7 +75,8 @@ def along_chain(  # noqa: PLR0915 - one loop
         while most[i] < INF:
             g, dg = plus(above, dabove, -most[i], zero)
             if left > right or x[right] < last:
-                cross = -g / e if e > 0 else last
+                jump = g > 0 and low[i] > -INF  # from one end to the other, where no more is beyond
+                cross = -g / e if e > 0 else low[i] if jump else last
                 if left > right or (x[right] < cross if e > 0 else g <= 0):
                     high[i] = max(min(last, cross), low[i])
                     break

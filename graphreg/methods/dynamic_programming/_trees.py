@@ -109,7 +109,8 @@ def along_trees(  # noqa: PLR0915 - one loop
             w[i] = here if here > -INF else (x[start] if start >= 0 else zero)
             continue
         far, end, e, de, f, df, g, dg = reached(end, from_right, changes, (e, de, -f, -df, most[i]), -1)
-        there = max(-far, here) if e > 0 or g >= 0 else here  # a jump from one end to the other
+        jump = e == 0 and g < 0 and here > -INF  # from one end to the other
+        there = here if jump else max(-far, here)
         high[i] = there
         f, df = -f, -df
         k = first[n] + 2 * i
