@@ -11,6 +11,7 @@ from .form import held_together as held_together
 from .form import without_edges as without_edges
 from .held import Held as Held
 from .held import fixes as fixes
+from .held import flows_without_choice as flows_without_choice
 from .latent import halves_squares as halves_squares
 from .latent import has_latent_minimisers as has_latent_minimisers
 from .latent import with_latent_means as with_latent_means

@@ -1,12 +1,55 @@
-"""Coordinates that equations at single nodes hold: fixed nodes, boundary values."""
+"""What has no choice: coordinates that equations at single nodes hold (fixed nodes, boundary values), and flows that
+balance holds at 0."""
 
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..terms import Array, EdgeBlock
-from ..terms.penalties import is_equality
+from ..terms.penalties import at_units, is_equality
 from .form import Form
+
+LONGEST = 100  # ways from node to node along which flows have no choice
+
+
+def flows_without_choice(form: Form) -> tuple[Array, ...] | None:
+    """Of each block of edges the flows that are 0 wherever balance holds, (m, k); None where no flow must keep a sign.
+
+    All that may be in an equation of a node and coordinate without data push the same way there, as at one from which
+    all arrows lead away; and so on, where these are left out.
+    """
+    return form.once("flows without choice", None, lambda: _without_choice(form))
+
+
+def _without_choice(form: Form) -> tuple[Array, ...] | None:
+    ways = [_ways(edge, form.width(edge)) for edge in form.edges]
+    if all(up.all() and down.all() for up, down in ways):
+        return None
+    up, down = (
+        np.concatenate([np.tile(way[k], e.count) for e, way in zip(form.edges, ways, strict=True)]) for k in (0, 1)
+    )
+    K = sp.vstack([edge.flat(form.d) for edge in form.edges]).T.tocsr()
+    plus, minus = (K > 0.0).astype(int), (K < 0.0).astype(int)
+    answers = np.zeros(form.n * form.d, dtype=bool)
+    for block in form.samples:
+        answers[block.A.indices[block.A.data != 0.0]] = True
+    found = ~(up | down)
+    for _ in range(LONGEST):
+        rising, falling = plus @ up + minus @ down, plus @ down + minus @ up
+        one_way = ~answers & ((rising == 0) != (falling == 0))
+        new = ((plus + minus).T @ one_way > 0) & ~found
+        if not new.any():
+            break
+        found, up, down = found | new, up & ~new, down & ~new
+    ends = np.cumsum([edge.count * form.width(edge) for edge in form.edges])[:-1]
+    return tuple([part.reshape(-1, form.width(e)) for e, part in zip(form.edges, np.split(found, ends), strict=True)])
+
+
+def _ways(edge: EdgeBlock, k: int) -> tuple[Array, Array]:
+    """Whether each coordinate of a flow may be above 0, and below it, (k,) each."""
+    gauge = edge.penalty.domain.gauge
+    return np.isfinite(at_units(gauge, k)), np.isfinite(at_units(lambda unit: gauge(-unit), k))
 
 
 def fixes(form: Form, edge: EdgeBlock) -> bool:

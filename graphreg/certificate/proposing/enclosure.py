@@ -17,7 +17,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from ...form import DualPoint, Form
+from ...form import DualPoint, Form, flows_without_choice
 from ...terms import Array
 from ..kernel.arithmetic import EPS, MORE, Pair, RefusedError, two_sum
 from ..kernel.balance import Balanced
@@ -27,7 +27,7 @@ from ..kernel.system import Summand, System
 from ..kernel.value import Enclosed, LowerBound, lower_bound
 from .plan import JointPlan, Plan, Planner
 from .shifted_duals import ShiftedDuals
-from .slack import Slack, determined, held_first, without_dust
+from .slack import Slack, determined, held_first, without_dust, without_flow
 from .ties import Ties, alike, dropped, tied, ties_of
 
 TINY = 1e-200  # numbers that small may leave their domains by what products of them miss
@@ -104,6 +104,9 @@ class Enclosure:
         best, inside = self._nothing(v), self.system.outside is None
         if not self.ties:
             yield (best := self._better(best, self._tried(v)))
+            if flows_without_choice(self.form) is not None:
+                still = determined(self.system, without_flow(self.system, v))
+                yield (best := self._better(best, self._tried(np.where(still, 0.0, v))))
         if self.mixed and inside:
             none = np.zeros(self.system.size, dtype=bool)
             for held, power in ((none, 1.0), (none, ALIKE), (self.determined, 1.0)):
@@ -283,7 +286,7 @@ class Enclosure:
     @cached_property
     def determined(self) -> Array:
         """The prices and flows that balance alone determines to be 0, in general."""
-        return determined(self.system)
+        return determined(self.system, without_flow(self.system))
 
     def _next_to(self, v: Array, held: Array, apart: bool) -> Proved:
         plan = self.planner.near(v, Slack.of(self.system, v), held, apart)

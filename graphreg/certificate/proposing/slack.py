@@ -8,11 +8,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...base.csgraph import breadth_first_order, maximum_bipartite_matching
+from ...form import flows_without_choice
 from ...terms import Array
 from ..kernel.arithmetic import EPS
 from ..kernel.system import Prices, System
 
 ROOMY = 1e-4  # of a domain at scale 1
+HARDLY = 1e-7  # of the largest flow: none
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,12 @@ def without_dust(system: System, v: Array) -> Array:
     return v
 
 
-def determined(system: System) -> Array:
-    """The prices and flows that balance determines to be 0, whatever the numbers in its equations are, (V,): of a
-    largest matching between both, no alternating path leads there from one without a partner (Dulmage and Mendelsohn,
-    Canad. J. Math. 10, 1958)."""
-    A = sp.csr_array(system.kind.B)
+def determined(system: System, out: Array) -> Array:
+    """The prices and flows that balance determines to be 0 where some ``out`` of them are, whatever the numbers in its
+    equations are, (V,): of a largest matching between both, no alternating path leads there from one without a partner
+    (Dulmage and Mendelsohn, Canad. J. Math. 10, 1958)."""
+    out = out.copy()
+    A = sp.csr_array(system.kind.B)[:, ~out]
     partner, V = maximum_bipartite_matching(A, perm_type="column"), A.shape[1]  # of each equation  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
     alone = np.setdiff1d(np.arange(V), partner)
     paired = sp.coo_array(A[partner >= 0])
@@ -64,7 +67,21 @@ def determined(system: System) -> Array:
     paths = sp.csr_array((np.ones(len(start)), (start, end)), shape=(V + 1, V + 1))
     found = np.ones(V + 1, dtype=bool)
     found[breadth_first_order(paths, V, return_predecessors=False)] = False
-    return found[:V]
+    out[~out] = found[:V]
+    return out
+
+
+def without_flow(system: System, v: Array | None = None) -> Array:
+    """The flows that balance determines to be 0 by their signs, (V,); also those that must keep a sign and are hardly
+    more than 0 at a point."""
+    out, still = np.zeros(system.size, dtype=bool), flows_without_choice(system.form)
+    for one, found in zip(system.flows, still or (), strict=False):
+        one.taken(out)[:] = found
+        if v is not None:
+            u = np.abs(one.taken(v))
+            none = one.penalty.domain.slacks(np.zeros((1, one.shape[1]))) == 0.0
+            one.taken(out)[:] |= none & (u <= HARDLY * u.max(initial=0.0))
+    return out
 
 
 def held_first(system: System) -> list[Array]:

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ...form import DualPoint, EdgeBlock, Form, SampleBlock
+from ...form import DualPoint, EdgeBlock, Form, SampleBlock, flows_without_choice
 from ...terms import Array
 from ...terms.penalties import AbstractConstraint, AbstractNorm, row_norm
 from .linear import System
@@ -130,7 +130,16 @@ class Repair:
         return np.where(size > 0.0, np.median(known) / np.where(size > 0.0, size, 1.0), 1.0)
 
     def clip(self, point: DualPoint) -> DualPoint:
-        return self.form.mapped(lambda block, x: block.clip(x), point)
+        inside = self.form.mapped(lambda block, x: block.clip(x), point)
+        if self.still is None:
+            return inside
+        flows = [np.where(still, 0.0, u) for still, u in zip(self.still, inside.flows, strict=True)]
+        return DualPoint(tuple(flows), inside.prices)
+
+    @cached_property
+    def still(self) -> tuple[Array, ...] | None:
+        """The flows that balance holds at 0, which move no more."""
+        return flows_without_choice(self.form) if self.outside is None else None
 
     def inside(self, point: DualPoint) -> bool:
         return all(np.isfinite(part).all() for part in self.form.dual_parts(point))
@@ -138,7 +147,7 @@ class Repair:
     def conductances(self, point: DualPoint, size: float) -> DualPoint:
         """The conductance of each flow and price; ``size`` is the scale of w, by which penalties are conducted."""
         edges = []
-        for edge, u in zip(self.form.edges, point.flows, strict=True):
+        for number, (edge, u) in enumerate(zip(self.form.edges, point.flows, strict=True)):
             # the capacity of a norm is a flow: over the scale of w it becomes a conductance; a constraint has none,
             # and takes the scale of the losses' gradients for it
             if isinstance(edge.penalty, AbstractConstraint):
@@ -148,7 +157,7 @@ class Repair:
                 c = edge.weight[:, None]
                 C = c * edge.penalty.domain.conductance(u / c)
                 C = C / (size * self._units_of(edge)) if isinstance(edge.penalty, AbstractNorm) else C
-            edges.append(C)
+            edges.append(C if self.still is None else np.where(self.still[number], 0.0, C))
         samples = []
         for block, a in zip(self.form.samples, point.prices, strict=True):
             b = a / block.column(block.scale)
@@ -242,7 +251,9 @@ class Repair:
         domains are star-shaped, so a multiple t <= 1/2 stays inside these and can be chosen to lie inside all.
         """
         form = self.form
-        signs = [edge.penalty.domain.interior(form.width(edge)) for edge in form.edges]
+        signs = [np.tile(edge.penalty.domain.interior(form.width(edge)), (edge.count, 1)) for edge in form.edges]
+        if self.still is not None:
+            signs = [np.where(still, 0.0, sign) for still, sign in zip(self.still, signs, strict=True)]
         if all(b.loss.prices.interior(b.y).all() for b in form.samples) and not any(sign.any() for sign in signs):
             return form.nothing()
         fit = self._fit(form.nothing(), signs)
@@ -305,8 +316,8 @@ class Repair:
             if sign.any():  # pressure size log(1 + exp(sign z / size)), flat one way like the losses it stands for
                 steep = np.clip(sign * z / self.size, -500, 500)
                 pressed = self.pressure / (1.0 + np.exp(-steep))
-                value += self.pressure * self.size * float(np.logaddexp(0.0, steep)[:, sign != 0].sum())
-                value += 0.5 * float((z * u)[:, sign == 0].sum())
+                value += self.pressure * self.size * float(np.logaddexp(0.0, steep)[sign != 0].sum())
+                value += 0.5 * float((z * u)[sign == 0].sum())
                 u = np.where(sign == 0, u, sign * pressed)
                 slope = np.where(sign == 0, slope, pressed * (1.0 - pressed / self.pressure) / self.size)
             else:
