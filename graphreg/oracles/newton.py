@@ -28,7 +28,7 @@ from ..base.gate import aside, carry_out, heavy, refuse, usable_memory
 from ..form import Form, Held
 from ..terms import AbstractMatrix, Array, EdgeBlock, SampleBlock, product
 from ..terms.losses import AbstractSmoothLoss
-from ..terms.penalties import AbstractConstraint, AbstractSmoothPenalty
+from ..terms.penalties import AbstractConstraint, AbstractSmoothPenalty, slopes
 
 # The mean height of a column, weighted by its entries, up to which QDLDL is at least 1.5 times as fast as SuperLU,
 # which works on several columns at once: 30 times on chains, 4 at 30, 2 at 90, the same at 180, a third at 900.
@@ -565,6 +565,8 @@ class NewtonSystem:
                 k = 1
             elif edge.penalty.is_maximum:
                 k = k or form.width(edge)
+            elif k is None and slopes(edge.penalty, form.width(edge)) is not None:
+                k = 1
             elif k is None:
                 H = edge.penalty.curvature(np.zeros((1, form.width(edge))))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
                 k = form.width(edge) if H.ndim == 3 else 1

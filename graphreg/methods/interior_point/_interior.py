@@ -18,7 +18,7 @@ from ...terms.losses import AbstractSmoothLoss
 from ...terms.penalties import AbstractBox, AbstractSmoothPenalty
 from .cones import TINY, Scaling
 from .directions import Directions, Move, Solve
-from .kinks import AbstractCones, AbstractPulls, BoxCones, HeightCones, NormCones, SideCones
+from .kinks import AbstractCones, AbstractPulls, BoxCones, CostCones, HeightCones, NormCones, SideCones, has_costs
 
 HALVINGS = 30  # of a step
 INTERIOR = 0.99  # of the way to the boundary
@@ -73,7 +73,8 @@ def fits(form: Form) -> Callable[[EdgeBlock], bool]:
 
     def fit(edge: EdgeBlock) -> bool:
         known = isinstance(edge.penalty, AbstractSmoothPenalty | AbstractBox) or edge.penalty.is_maximum
-        return known or fixes(form, edge) or bool(edge.penalty.pieces(form.width(edge)))
+        k = form.width(edge)
+        return known or fixes(form, edge) or bool(edge.penalty.pieces(k)) or has_costs(edge.penalty, k)
 
     return fit
 
@@ -111,6 +112,8 @@ class InteriorBlocks:
         if block.penalty.pieces(self.form.width(block)) or block.penalty.envelope() is not None:
             known = block.map.edges is not None
             return NormCones(block, rows, self.most[block.columns(self.form.d)] if known else np.full(rows.k, np.inf))
+        if has_costs(block.penalty, self.form.width(block)):
+            return CostCones(block, rows)
         return HeightCones(block, rows) if block.penalty.is_maximum else None
 
     # ---- the smooth terms -------------------------------------------------------------------------------------------

@@ -60,8 +60,8 @@ class InteriorPoint(AbstractIteration):
     """
 
     needs = (
-        "losses that are smooth, or of lines and parabolas; penalties L1, L2, LInf, smooth ones, sums of these; "
-        "bounds, fixed nodes; factors of a matrix of all parameters in memory"
+        "losses that are smooth, or of lines and parabolas; penalties L1, L2, LInf, costs by unit, smooth ones, sums of "
+        "these; bounds, fixed nodes; factors of a matrix of all parameters in memory"
     )
     sends = "nothing: all data are in one place"
     central: ClassVar[bool] = True
@@ -74,7 +74,7 @@ class InteriorPoint(AbstractIteration):
         out = [f"{b.name} has neither second derivatives, which Newton steps need, nor says its bends" for b in rough]
         out += [
             f"{edge.name} has the penalty {edge.penalty.called()}, and the method takes L1, L2 and smooth ones, LInf, "
-            "bounds, and fixed nodes"
+            "costs by unit, bounds, and fixed nodes"
             for edge in form.edges
             if parts_of(edge, fits(form)) is None
         ]

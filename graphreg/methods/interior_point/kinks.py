@@ -14,6 +14,7 @@ import numpy as np
 from ...form import EdgeBlock, SampleBlock
 from ...oracles import SystemRows
 from ...terms import Array
+from ...terms.penalties import AbstractPenalty, slopes
 from .cones import TINY, Scaling, lengths
 
 INSIDE = 1e-3  # of their length: rows nearer to the boundary at first have lost what scalings need
@@ -375,6 +376,30 @@ class BoxCones(AbstractCones):
         share = self.width / (low[self.capped] + high)
         low[self.capped] *= share
         return np.append(low, high * share)[None]
+
+
+class CostCones(BoxCones):
+    """A penalty that costs each coordinate f by unit where it falls and r where it rises: max over -f <= u <= r of
+    u z, one piece with b = u + f."""
+
+    def __init__(self, block: EdgeBlock, rows: SystemRows) -> None:
+        AbstractCones.__init__(self, block, rows)
+        k = rows.m // max(block.count, 1)
+        costs = slopes(block.penalty, k)
+        assert costs is not None
+        fall, rise = ((block.weight[:, None] * cost).ravel() for cost in costs)
+        self.base, self.width, self.many = -fall, fall + rise, rows.m
+        self.side, self.place, self.q = np.ones(rows.m), np.zeros(rows.m), np.zeros(rows.m)
+        self.of = self.capped = slice(None)
+
+    def flows(self, y: Array) -> Array:
+        return (self.base + y[0, : self.many]).reshape(self.block.count, -1)
+
+
+def has_costs(penalty: AbstractPenalty, k: int) -> bool:
+    """True of a sum of finite costs by unit over k coordinates, alike on both sides or not."""
+    costs = slopes(penalty, k)
+    return costs is not None and bool(np.isfinite(costs).all())
 
 
 def _some(size: Array) -> Array:
