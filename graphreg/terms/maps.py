@@ -48,6 +48,7 @@ class AbstractMap(Brief, ABC):
     keys: Sequence[Hashable] = ()  # what names rows that are no edges; their numbers where there are none
     text: str = ""  # one of the rows, as it is printed; empty where nobody says it
     in_line = False  # True where rows are edges that join each node of the form with the next, in order
+    differences: Differences | None = None  # of rows that are no edges, but w_i - w_j: the same map as edges
 
     @property
     def edges(self) -> AbstractEdges | None:
@@ -193,6 +194,21 @@ class AbstractMatrix(AbstractMap):
         seen = _counted(lines.indices, lines.indptr[:: self.k], self.n)
         rows = np.repeat(np.arange(self.count, dtype=np.int32), np.diff(seen.indptr))
         return rows, seen.indices.astype(np.int32), seen.data
+
+    @cached_property
+    def differences(self) -> Differences | None:  # pyright: ignore[reportIncompatibleVariableOverride]  (found when it is asked for)
+        """The same map as edges, where each row is w_i - w_j on the same coordinates; None where it is not."""
+        if (np.diff(self.K.indptr) != 2).any() or not self.K.nnz:
+            return None
+        ends, column = np.divmod(self.K.indices.reshape(-1, self.k, 2), self.d)
+        data = self.K.data.reshape(-1, self.k, 2)
+        first = data[:, :1, :1]  # 1 where the tail comes first
+        same = (ends == ends[:, :1]).all() and (column == column[:1, :, :1]).all()
+        if not (same and (np.abs(first) == 1.0).all() and (data == first * [1.0, -1.0]).all()):
+            return None
+        one, other = ends[:, 0].T
+        ahead = first.ravel() > 0.0
+        return Differences(np.where(ahead, one, other), np.where(ahead, other, one), column[0, :, 0], self.n)
 
     @cached_property
     def norms(self) -> Array:

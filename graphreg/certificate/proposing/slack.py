@@ -59,7 +59,7 @@ def determined(system: System, out: Array) -> Array:
     (Dulmage and Mendelsohn, Canad. J. Math. 10, 1958)."""
     out = out.copy()
     A = sp.csr_array(system.kind.B)[:, ~out]
-    partner, V = maximum_bipartite_matching(A, perm_type="column"), A.shape[1]  # of each equation  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
+    partner, V = maximum_bipartite_matching(A, perm_type="column"), A.shape[1]  # of each equation
     alone = np.setdiff1d(np.arange(V), partner)
     paired = sp.coo_array(A[partner >= 0])
     start = np.concatenate([paired.col, np.full(len(alone), V)])

@@ -15,7 +15,15 @@ from scipy.sparse.linalg import lsqr
 from ...form import EdgeBlock, Form, held_together
 from ...inputs import components_of, means_of
 from ...terms import Array, bisected
-from ...terms.penalties import AbstractConstraint, AbstractNorm, AbstractSmoothPenalty, gauge_of, is_equality, row_norm
+from ...terms.penalties import (
+    AbstractConstraint,
+    AbstractNorm,
+    AbstractSmoothPenalty,
+    gauge_of,
+    is_equality,
+    row_norm,
+    slopes,
+)
 from ..common_model.best_common import center
 from ..kernel.system import Flows
 from .linear import factor_of, factored
@@ -27,6 +35,7 @@ MARGIN = 2e-14  # by so much a component is scaled further than its constraints 
 WIDENED = 10  # times that rows are moved with those that they push outside
 REFINED = 2  # times that a factor solves
 KNOWN = AbstractConstraint, AbstractNorm, AbstractSmoothPenalty  # of others alone it is not known where they are finite
+LONGEST = 1000  # ways along arrows by which a larger end is moved on
 ULPS = 4  # by which a projected coordinate may be moved on
 
 
@@ -42,6 +51,8 @@ def feasible(form: Form, w: Array) -> Array:
         tied = tied_parts(form, ties) if tied is None else tied
         w = tied_means(tied, w)
         w = _moved_inside(form, of_rows, w, MARGIN * 2.0**k) if of_rows else w
+        for edge in of_rows:
+            w = _in_order(form, edge, w)
         for edge in constraints:
             if edge.map.noun == "node":
                 w = _project(edge, w)
@@ -117,6 +128,22 @@ def _moved_inside(form: Form, edges: list[EdgeBlock], w: Array, margin: float) -
         K, wanted = zip(*(_inwards(part, w, margin) for part in some), strict=True)
         moved = w + _shortest(form, sp.csr_array(sp.vstack(K)), np.concatenate(wanted)).reshape(w.shape)
     return moved
+
+
+def _in_order(form: Form, edge: EdgeBlock, w: Array) -> Array:
+    """Where rows w_i - w_j must keep a sign, the larger end no lower than the other: what rounding has left to do."""
+    arrows, costs = edge.map.differences, slopes(edge.penalty, form.width(edge))
+    if arrows is None or costs is None or (edge.center is not None and edge.center.any()):
+        return w
+    w, ends = w.copy(), (arrows.tail, arrows.head)
+    for j, column in enumerate(arrows.columns(form.d)):
+        for cost, (high, low) in zip(costs, (ends, ends[::-1]), strict=True):
+            for _ in range(LONGEST if np.isinf(cost[j]) else 0):
+                off = np.flatnonzero(w[low, column] > w[high, column])
+                if not len(off):
+                    break
+                np.maximum.at(w[:, column], high[off], w[low[off], column])
+    return w
 
 
 def _shortest(form: Form, K: sp.csr_array, b: Array) -> Array:

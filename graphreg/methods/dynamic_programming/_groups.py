@@ -11,7 +11,7 @@ import numpy as np
 
 from ...form import Form, held_together
 from ...inputs import components_of
-from ...terms import AbstractMatrix, Array, Differences, EdgeBlock, alike
+from ...terms import Array, alike
 from ...terms.penalties import slopes
 
 if TYPE_CHECKING:
@@ -104,30 +104,10 @@ def arrows(form: Form) -> Form:
     """The form with rows that are differences along arrows as edges, from the nodes that these lead to."""
     if not form.unlike_edges:
         return form
-    maps = form.once("maps of arrows", None, lambda: [_differences(edge) for edge in form.edges])
-    blocks = zip(form.edges, maps, strict=True)
-    return alike(
-        form, edges=tuple([edge if own is None else replace(edge, map=own, center=None) for edge, own in blocks])
-    )
-
-
-def _differences(edge: EdgeBlock) -> Differences | None:
-    """The map of a block as edges, where each row is w_i - w_j on the same coordinates; None where it is not, or is one
-    already."""
-    rows = edge.map
-    if not isinstance(rows, AbstractMatrix) or (edge.center is not None and edge.center.any()):
-        return None
-    if (np.diff(rows.K.indptr) != 2).any():
-        return None
-    ends, column = np.divmod(rows.K.indices.reshape(-1, rows.k, 2), rows.d)
-    data = rows.K.data.reshape(-1, rows.k, 2)
-    first = data[:, :1, :1]  # 1 where the tail comes first
-    same = (ends == ends[:, :1]).all() and (column == column[:1, :, :1]).all()
-    if not (same and (np.abs(first) == 1.0).all() and (data == first * [1.0, -1.0]).all() and len(data)):
-        return None
-    one, other = ends[:, 0].T
-    ahead = first.ravel() > 0.0
-    return Differences(np.where(ahead, one, other), np.where(ahead, other, one), column[0, :, 0], rows.n)
+    plain = [edge.center is None or not edge.center.any() for edge in form.edges]
+    maps = [edge.map.differences if at_zero else None for edge, at_zero in zip(form.edges, plain, strict=True)]
+    changed = ((edge, own and replace(edge, map=own, center=None)) for edge, own in zip(form.edges, maps, strict=True))
+    return alike(form, edges=tuple([as_edges or edge for edge, as_edges in changed]))
 
 
 def groups_of_edges(form: Form) -> Iterator[EdgeGroup]:

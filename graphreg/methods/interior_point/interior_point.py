@@ -60,8 +60,8 @@ class InteriorPoint(AbstractIteration):
     """
 
     needs = (
-        "losses that are smooth, or of lines and parabolas; penalties L1, L2, LInf, costs by unit, smooth ones, sums of "
-        "these; bounds, fixed nodes; factors of a matrix of all parameters in memory"
+        "losses that are smooth, or of lines and parabolas; penalties L1, L2, LInf, costs by unit, smooth ones, sums "
+        "of these; bounds, fixed nodes; factors of a matrix of all parameters in memory"
     )
     sends = "nothing: all data are in one place"
     central: ClassVar[bool] = True
