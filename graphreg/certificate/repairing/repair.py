@@ -66,6 +66,11 @@ class Repair:
             if self.gauge(point).max() <= 1.0 + SMALL * gap:
                 break
         point = self.correct(point, system, FINE)
+        for _ in range(CYCLES if self.still is not None else 0):
+            if self.inside(point):
+                break
+            point = self.clip(point)
+            point = self.correct(point, System(self.form, self.conductances(point, size, True), self.units), FINE)
         if self.outside is None and not self.inside(point):
             point = self.pull_back(point)
         if self.unbalance(point) <= ROUNDED * self.throughput(point):
@@ -144,7 +149,7 @@ class Repair:
     def inside(self, point: DualPoint) -> bool:
         return all(np.isfinite(part).all() for part in self.form.dual_parts(point))
 
-    def conductances(self, point: DualPoint, size: float) -> DualPoint:
+    def conductances(self, point: DualPoint, size: float, held: bool = False) -> DualPoint:
         """The conductance of each flow and price; ``size`` is the scale of w, by which penalties are conducted."""
         edges = []
         for number, (edge, u) in enumerate(zip(self.form.edges, point.flows, strict=True)):
@@ -157,7 +162,11 @@ class Repair:
                 c = edge.weight[:, None]
                 C = c * edge.penalty.domain.conductance(u / c)
                 C = C / (size * self._units_of(edge)) if isinstance(edge.penalty, AbstractNorm) else C
-            edges.append(C if self.still is None else np.where(self.still[number], 0.0, C))
+            if self.still is not None:
+                C = np.where(self.still[number], 0.0, C)
+            if held:
+                C = np.where((u == 0.0) & (edge.penalty.domain.interior(self.form.width(edge)) != 0.0), 0.0, C)
+            edges.append(C)
         samples = []
         for block, a in zip(self.form.samples, point.prices, strict=True):
             b = a / block.column(block.scale)
