@@ -111,6 +111,7 @@ def example(folder: Path | None) -> None:
 @force_option
 def demo(out: Path | None, force: bool) -> int:
     """A tour of the example: the model file, the problem and its dual, both routes, their certificate, clusters."""
+    exits.begin()
     from . import folder, results
 
     place = folder.Folder.prepare(out, force) if out is not None else None

@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from threading import current_thread, main_thread
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -90,6 +91,15 @@ def finishing() -> Generator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def begin() -> None:
+    """Import what answers are made of, and say so on the terminal meanwhile, as it takes a second or more."""
+    new = "graphreg.cli.folder" not in sys.modules and not click.get_current_context().params.get("quiet")
+    shown = new and sys.stderr.isatty()
+    click.echo("graphreg: starting ..." * shown, err=True, nl=False)
+    import_module("graphreg.cli.folder")
+    click.echo("\r\x1b[K" * shown, err=True, nl=False)
 
 
 def say(text: object, err: bool = False) -> None:

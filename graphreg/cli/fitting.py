@@ -11,22 +11,26 @@ from typing import Any
 import click
 
 from ..base import escaping
-from ..base.clock import within
+from ..base.clock import stages, within
 from ..base.messages import did_you_mean, shown
 from ..errors import DataError, GraphregError
 from . import exits
+from .checks import penalty_of
 from .outputs import Outputs, with_outputs, with_predictions
-from .program import FILE, SECONDS, choice, gap_option, main, prove_option, typed
+from .program import FILE, SECONDS, TABLE, choice, gap_option, jobs_option, main, memory_option, prove_option, typed
+from .strengths import Values
 
 
 @main.command(short_help="From a table and its edges to an answer, without a model file.")
-@click.argument("table", type=FILE)
-@click.argument("edges", type=FILE)
+@click.argument("table", type=TABLE)
+@click.argument("edges", type=TABLE)
 @click.option("--target", required=True, metavar="COLUMN", help="What is to be predicted.")
 @click.option("--node", required=True, metavar="COLUMN", help="The label of the node of each row.")
 @click.option("--features", metavar="A,B,...", help="By default all other columns; text becomes categories.")
 @click.option("--weights", metavar="COLUMN", help="Weights of the rows.")
 @click.option("--loss", metavar="NAME", help="SquaredLoss, HuberLoss, ...; by default that of the target.")
+@click.option("--penalty", metavar="NAME", help="L2, L1, 'HuberNorm(delta=1.0)', ...; by default L2.")
+@click.option("--strengths", type=Values(), help="Numbers between commas, or how many; by default 20 and a tiny one.")
 @choice("--missing", "error", "drop", "mean", help="What becomes of missing cells.")
 @choice("--ids", "exact", "strip", help="Labels as they stand, or without spaces at their ends.")
 @choice("--repeated", "error", "sum", help="What becomes of edges that stand several times.")
@@ -40,8 +44,10 @@ from .program import FILE, SECONDS, choice, gap_option, main, prove_option, type
 @gap_option
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the folds.")
 @click.option("--seconds", type=SECONDS, help="A budget of time for all of it.")
+@memory_option
+@jobs_option
 @click.option("--intervals", type=FILE, help="Write standard errors and 95% intervals of each node alone to this file.")
-@click.option("--predict", type=(FILE, FILE), metavar="ROWS FILE", help="Predict the rows of a table, into a file.")
+@click.option("--predict", type=(TABLE, FILE), metavar="ROWS FILE", help="Predict the rows of a table, into a file.")
 @choice("--unseen", "error", "pooled", help="Rows of --predict at new nodes: refused, or by one model for all nodes.")
 @click.option("--code", is_flag=True, help="Print the lines of Python that do the same, and nothing else.")
 @with_outputs("the scores and the clusters")
@@ -65,9 +71,11 @@ def fit(
     if rows is not None and not rows.is_file():
         raise DataError(f"--predict: there is no file {shown(str(rows))}")
     asked["folds"] = int(asked["folds"]) if asked["folds"].isdecimal() else asked["folds"]
+    asked["penalty"] = asked["penalty"] and penalty_of(asked["penalty"], {})
     asked["features"] = None if features is None else [name.strip() for name in features.split(",")]
     with within(asked["seconds"]), said_as_options():
-        ready = readied(table, edges, Asked(**{each.name: asked[each.name] for each in fields(Asked)}))
+        with stages("fit", to.progress, "reading"):
+            ready = readied(table, edges, Asked(**{each.name: asked[each.name] for each in fields(Asked)}))
         if rows is not None:
             ready.check(rows, unseen)
         found = gr.fit(ready, edges, gap=gap or 1e-6, progress=to.progress, **asked)

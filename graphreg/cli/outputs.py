@@ -105,6 +105,7 @@ def with_outputs(picture: str = "") -> Callable[[Command], Command]:
         @wraps(command)
         def call(*args: Any, **options: Any) -> int | None:
             to = Outputs(**{each.name: options.pop(each.name, None) for each in fields(Outputs)})
+            exits.begin()
             to.check()
             return command(*args, to=to, **options)
 

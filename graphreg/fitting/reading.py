@@ -15,7 +15,7 @@ from .. import checks
 from ..base.display import Brief
 from ..base.messages import did_you_mean, few, near, shown
 from ..errors import DataError, GraphError, ModelError
-from ..inputs import Graph, as_narwhals, is_frame, is_missing, names_of, plain_label
+from ..inputs import Graph, as_narwhals, is_frame, is_missing, names_of, parts_of, plain_label
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -144,9 +144,11 @@ class Asked:
 def read(table: Any, named: Asked) -> UsedRows:
     """The usable rows of a file or a frame; `DataError` with all complaints at once where there are any."""
     node, target, weights, ids = named.node, named.target, named.weights, named.ids
-    frame, name, first = opened(table, node, ids)
+    given, name, first = opened(table, node, "exact")
+    frame = _with_text(given, node, ids)
     asked, chosen = _chosen(frame, name, named)
-    complaints, remarks, numbers, categories = list[str](), list[str](), list[Hashable](), list[Hashable]()
+    remarks = _of_labels(given[node], frame[node], name)
+    complaints, numbers, categories = list[str](), list[Hashable](), list[Hashable]()
     label = tuple(frame[named.folds]) if isinstance(named.folds, str) else ()
     frame: Any = frame[[*asked, *chosen]].copy()
     gaps, wrong = frame.isna(), list[Hashable]()
@@ -160,6 +162,9 @@ def read(table: Any, named: Asked) -> UsedRows:
             (wrong if said else numbers if kind == "number" else categories).append(c)
     if weights is not None:
         complaints += _kind(frame, weights, first)[0]
+        if (low := np.flatnonzero(_as_numbers(frame[weights])[0] <= 0)).size:
+            said = "weights are positive: correct these cells, or leave their rows out"
+            complaints.append(f"{weights!r} is not positive in {_lines(low, first)}; {said}")
     complaints += _of_target(frame, named, first)
     if copies := int(frame.duplicated().sum()) if numbers and not complaints else 0:
         remarks.append(f"{copies:,} of {len(frame):,} rows are copies of others, and were kept")
@@ -454,14 +459,27 @@ def graph_of(given: Any, ids: str, repeated: str, weight: Hashable | None) -> tu
     """The graph of a file of edges, or of whatever `Graph.of` takes; and what is to be said of it."""
     if isinstance(given, (str, Path)):
         return _of_file(Path(given), repeated, weight)
-    graph = Graph.of(given, repeated, weight)
-    if ids == "exact":
-        return graph, []
-    labels = as_text(graph.labels, ids == "strip")
-    if ids == "text":
-        return Graph(tuple(labels), graph.tail, graph.head, graph.weight), []
-    pairs = [(labels[i], labels[j]) for i, j in zip(graph.tail.tolist(), graph.head.tolist(), strict=True)]
-    return Graph.from_edges(pairs, graph.weight, dict.fromkeys(labels), repeated), []
+    graph = made = Graph.of(given, repeated, weight)
+    listed = graph.n_edges if isinstance(given, Graph) or repeated == "error" else len(parts_of(given, weight)[1])
+    if ids != "exact":
+        labels = as_text(graph.labels, ids == "strip")
+        pairs = [(labels[i], labels[j]) for i, j in zip(graph.tail.tolist(), graph.head.tolist(), strict=True)]
+        made = Graph.from_edges(pairs, graph.weight, dict.fromkeys(labels), repeated)
+    return made, [*_of_labels(graph.labels, made.labels, "the graph"), *_of_sums(listed, made)]
+
+
+def _of_labels(given: Iterable[Any], taken: Iterable[Any], where: str) -> list[str]:
+    """What is to be said of labels that were changed, so that those of the table and the graph can be compared."""
+    changed = [x for x, y in dict(zip(given, taken, strict=False)).items() if isinstance(y, str) and x != y]
+    spaces, others = ([repr(x) for x in changed if isinstance(x, str) is is_text] for is_text in (True, False))
+    said = {"with spaces at the ends, taken off": spaces, "compared as text": others}
+    return [f"labels of {where} {what}, {len(which):,}: {few(which)}" for what, which in said.items() if which]
+
+
+def _of_sums(listed: int, graph: Graph) -> list[str]:
+    """What is to be said of edges that were listed several times."""
+    more = listed - graph.n_edges
+    return [f"{more:,} of {listed:,} edges stand there again, and their weights were summed"] * bool(more)
 
 
 def _of_file(path: Path, repeated: str, weight: Hashable | None) -> tuple[Graph, list[str]]:
@@ -488,7 +506,9 @@ def _of_file(path: Path, repeated: str, weight: Hashable | None) -> tuple[Graph,
         remedy = "; a node without edges needs no line: leave it out" if frame[ends].isna().to_numpy().any() else ""
         lines = _lines(np.flatnonzero(bad), place)
         complaints.append(f"{path.name} has a missing end, or a weight that is no number, in {lines}{remedy}")
-    pairs = list(zip(*(as_text(frame[end][~bad], True) for end in ends), strict=True))
+    given = [label for end in ends for label in frame[end][~bad]]
+    taken = as_text(given, True)
+    pairs = list(zip(taken[: len(taken) // 2], taken[len(taken) // 2 :], strict=True))
     if {str(end).strip() for end in ends} & {label for pair in pairs for label in pair}:
         raise DataError(
             f"the first line of {path.name}, {ends[0]!r}, {ends[1]!r}, names a node of the lines below it: begin with "
@@ -502,4 +522,5 @@ def _of_file(path: Path, repeated: str, weight: Hashable | None) -> tuple[Graph,
         raise (DataError if bad.any() else GraphError)("\n".join(complaints))
     unused = ", ".join(repr(name) for name in frame.columns[2:] if name != weight)
     remarks = [f"{path.name}: {unused} not used; edge_weight= takes a column for weights"] if unused else []
-    return Graph.from_edges(pairs, values.to_numpy(), repeated=repeated), remarks
+    graph = Graph.from_edges(pairs, values.to_numpy(), repeated=repeated)
+    return graph, [*remarks, *_of_labels(given, taken, path.name), *_of_sums(len(pairs), graph)]

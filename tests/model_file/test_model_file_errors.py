@@ -142,8 +142,9 @@ ERRORS = [
     (wrong("graph", edges="roads.cvs"), r"\[graph\] edges: there is no file 'roads.cvs'"),
     (wrong("graph", head="c"), r"\[graph\] head: roads.csv has no column 'c'"),
     (wrong("graph", tail="b", head="b"), r"\[graph\] tail: tail and head are the same column"),
-    (wrong("graph", weight="wide"), r"\[graph\] weight: roads.csv has no column 'wide'"),
-    (wrong("graph", weight="a"), r"\[graph\] weight: the column 'a' of roads.csv is not numeric"),
+    (wrong("graph", edge_weight="wide"), r"\[graph\] edge_weight: roads.csv has no column 'wide'"),
+    (wrong("graph", weight="wide"), r"\[graph\] has no key 'weight'; did you mean 'edge_weight'"),
+    (wrong("graph", edge_weight="a"), r"\[graph\] edge_weight: the column 'a' of roads.csv is not numeric"),
     (wrong("graph", family="path"), r"\[graph\] needs exactly one of the keys 'edges', 'adjacency' or 'family', got 2"),
     (wrong("graph", size=3), r"\[graph\] size: this does not go with 'edges'"),
     *(
@@ -328,7 +329,7 @@ def test_tables_that_cannot_be_used(tmp_path, frame, name, text, message):
 def test_edges_without_rows_have_no_weights_to_complain_of(tmp_path, frame):
     (tmp_path / "roads.csv").write_text("a,b,wide\n")
     with pytest.raises(DataError, match=r"\[graph\] edges: roads.csv has no rows below its header: there is no edge"):
-        read(tmp_path, {**BASE, "graph": {"edges": "roads.csv", "weight": "wide"}})
+        read(tmp_path, {**BASE, "graph": {"edges": "roads.csv", "edge_weight": "wide"}})
 
 
 @pytest.mark.parametrize(
