@@ -215,6 +215,7 @@ OTHER_NAMES = {
     "jobs": ("n_jobs", "workers"),
     "threads": ("n_threads", "num_threads", "n_jobs"),
     "folds": ("cv", "n_folds", "n_splits"),
+    "target": ("y", "outcome", "response"),
     "strengths": ("lambdas", "alphas", "n_alphas"),
 }
 

@@ -12,7 +12,6 @@ import click
 from ..base.clock import within
 from ..base.escaping import printed
 from . import exits
-from .example import MODEL
 from .outputs import Outputs, with_outputs, with_predictions
 from .program import (
     FILE,
@@ -34,15 +33,7 @@ from .program import (
 )
 
 
-class _WithExample(click.Command):
-    """A command whose help ends with a complete model file."""
-
-    def get_help(self, ctx: click.Context) -> str:
-        model = "\n".join(f"  {line}".rstrip() for line in MODEL.splitlines())
-        return f"{super().get_help(ctx)}\n\nA complete model file (`graphreg example DIR` writes it):\n\n{model}"
-
-
-@main.command(cls=_WithExample, short_help="The answer, with its certificate.")
+@main.command(epilog="`graphreg example` prints a complete model file.", short_help="The answer, with its certificate.")
 @with_model
 @method_option
 @gap_option

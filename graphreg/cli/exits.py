@@ -63,11 +63,11 @@ def of_audit(report: Audit) -> int:
     return NOT_CERTIFIED if report.verdict == "undecided" else LAW_BROKEN
 
 
-def of_error(error: GraphregError) -> int:
+def of_error(error: Exception) -> int:
     """The exit code for an error."""
     if isinstance(error, (DataError, GraphError)):
         return DATA
-    return NO_ANSWER if isinstance(error, SolveError) else USAGE
+    return NO_ANSWER if isinstance(error, (SolveError, MemoryError)) else USAGE
 
 
 @contextmanager
@@ -131,12 +131,6 @@ def say_undrawn(undrawn: Mapping[str, str]) -> None:
 class Commands(click.Group):
     """A group of commands in which errors of graphreg are one line on stderr, and Ctrl-C is an exit code."""
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name == "papers":
-            where = "the folder papers/ of the repository: in a checkout of it, python -m papers run"
-            raise ModelFileError(f"the papers re-computed are {where}")
-        return super().get_command(ctx, cmd_name)
-
     def invoke(self, ctx: click.Context) -> Any:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
@@ -145,7 +139,7 @@ class Commands(click.Group):
             with warnings.catch_warnings():  # each is one line, without the place in the code
                 warnings.showwarning = lambda message, *_: say("Warning: " + " ".join(str(message).split()), err=True)
                 ctx.exit(super().invoke(ctx) or CERTIFIED)
-        except GraphregError as error:
+        except (GraphregError, MemoryError) as error:  # the latter of what --memory allows
             lines = (" ".join(line.split()) for line in str(error).splitlines())
             say("Error: " + "\n  ".join(lines), err=True)
             ctx.exit(of_error(error))

@@ -9,14 +9,13 @@ import click
 
 from . import exits
 from .outputs import Outputs, with_outputs
-from .program import FILE, SECONDS, choice, main, with_model
+from .program import FILE, choice, main, with_model
+from .strengths import seconds_option
 
 if TYPE_CHECKING:
     from ..inputs import Graph
     from ..model_file import ModelFile
     from ..terms import Model
-
-seconds_option = click.option("--seconds", type=SECONDS, help="A budget of time.")
 
 
 @main.command(short_help="Which edges join nodes that are alike, by tests.")

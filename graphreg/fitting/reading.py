@@ -16,6 +16,7 @@ from ..base.display import Brief
 from ..base.messages import did_you_mean, few, near, shown
 from ..errors import DataError, GraphError, ModelError
 from ..inputs import Graph, as_narwhals, is_frame, is_missing, names_of, parts_of, plain_label
+from ..tuning import positions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,17 +88,9 @@ class UsedRows(Brief):
 
     def _places(self, rows: Any, place: Array, k: int) -> Any:
         """The places among these rows of those that a fold names, by position or mask."""
-        rows = np.asarray(rows)
-        if rows.dtype == bool and rows.shape == place.shape:
-            rows = np.flatnonzero(rows)
-        if rows.ndim != 1 or rows.dtype.kind not in "iu":
-            raise ModelError(
-                f"fold {k} must name rows by a mask of {self.count:,} entries or by position, got {rows!r}"
-            )
-        if rows.size and not 0 <= rows.min() <= rows.max() < self.count:
-            raise ModelError(f"fold {k} names a row that is not there: of {self.count:,} rows the first is 0")
-        left = place[rows][place[rows] >= 0]
-        if rows.size > left.size == 0:
+        found = place[positions(rows, self.count, f"the rows of fold {k}")]
+        left = found[found >= 0]
+        if not left.size:
             raise ModelError(f"fold {k} names rows that were all left out, for missing cells; leave it out")
         return left
 
@@ -150,6 +143,7 @@ def read(table: Any, named: Asked) -> UsedRows:
     remarks = _of_labels(given[node], frame[node], name)
     complaints, numbers, categories = list[str](), list[Hashable](), list[Hashable]()
     label = tuple(frame[named.folds]) if isinstance(named.folds, str) else ()
+    remarks += [f"{named.folds!r} says the folds, and is no feature"] * (bool(label) and named.folds not in chosen)
     frame: Any = frame[[*asked, *chosen]].copy()
     gaps, wrong = frame.isna(), list[Hashable]()
     for c in chosen:
@@ -472,14 +466,14 @@ def _of_labels(given: Iterable[Any], taken: Iterable[Any], where: str) -> list[s
     """What is to be said of labels that were changed, so that those of the table and the graph can be compared."""
     changed = [x for x, y in dict(zip(given, taken, strict=False)).items() if isinstance(y, str) and x != y]
     spaces, others = ([repr(x) for x in changed if isinstance(x, str) is is_text] for is_text in (True, False))
-    said = {"with spaces at the ends, taken off": spaces, "compared as text": others}
-    return [f"labels of {where} {what}, {len(which):,}: {few(which)}" for what, which in said.items() if which]
+    said = {"lost spaces at their ends": spaces, "were made text": others}
+    return [f"{len(which):,} of the labels of {where} {what}: {few(which)}" for what, which in said.items() if which]
 
 
 def _of_sums(listed: int, graph: Graph) -> list[str]:
     """What is to be said of edges that were listed several times."""
     more = listed - graph.n_edges
-    return [f"{more:,} of {listed:,} edges stand there again, and their weights were summed"] * bool(more)
+    return [f"{more:,} of {listed:,} edges repeat others, and their weights were summed"] * bool(more)
 
 
 def _of_file(path: Path, repeated: str, weight: Hashable | None) -> tuple[Graph, list[str]]:

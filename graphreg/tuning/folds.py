@@ -157,7 +157,7 @@ def _pairs(values: Sequence[Any], M: int) -> list[tuple[Hashable, Array, Array]]
     """(train, test) pairs of positions or masks, checked."""
     out: list[tuple[Hashable, Array, Array]] = []
     for k, (train, test) in enumerate(values):
-        a, b = _positions(train, M, f"the train rows of fold {k}"), _positions(test, M, f"the test rows of fold {k}")
+        a, b = positions(train, M, f"the train rows of fold {k}"), positions(test, M, f"the test rows of fold {k}")
         both = np.intersect1d(a, b)
         if len(both):
             raise ModelError(
@@ -167,7 +167,8 @@ def _pairs(values: Sequence[Any], M: int) -> list[tuple[Hashable, Array, Array]]
     return out
 
 
-def _positions(rows: Any, M: int, what: str) -> Array:
+def positions(rows: Any, M: int, what: str) -> Array:
+    """The places that a mask or positions name, of M rows."""
     chosen = np.asarray(rows)
     if chosen.dtype == bool and chosen.shape == (M,):
         chosen = np.flatnonzero(chosen)

@@ -185,7 +185,7 @@ def test_example_and_demo(tmp_path):
     assert run("example").stdout == (tmp_path / "river" / "model.toml").read_text()
     assert run("example", tmp_path / "river").exit_code == 2
     assert run("solve", tmp_path / "river" / "model.toml", "--quiet").exit_code == 0
-    shown = run("demo", "--out", tmp_path / "demo")
+    shown = run("demo")
     assert shown.exit_code == 0
     for heading in ("A model file", "Its dual", "Route 1", "Route 2", "Clusters"):
         assert f"== {heading}" in shown.stdout
@@ -193,7 +193,6 @@ def test_example_and_demo(tmp_path):
     assert (first, second) == ("Exact(clarabel)", "PrimalDual")
     assert float(re.search(r"the two answers differ by at most (\S+)", shown.stdout)[1]) > 0.0
     assert "Exact(clarabel)       certified" in shown.stdout
-    assert json.loads((tmp_path / "demo" / "result.json").read_text())["status"] == "certified"
 
 
 @pytest.mark.parametrize(("kind", "name", "file"), [("penalty", "SoftL1", "soft_l1"), ("loss", "MyLoss", "my_loss")])

@@ -230,12 +230,12 @@ def test_what_was_done_to_labels_and_edges_is_said_with_counts(ids, as_file, tmp
     edges.to_csv(tmp_path / "edges.csv", index=False)
     found = gr.fit(write(rows, tmp_path) if as_file else rows, graph, **HOW, ids=ids, repeated="sum")
     where = ("table.csv", "edges.csv") if as_file else ("the table", "the graph")
-    said = ["2 of 4 edges stand there again, and their weights were summed"]
+    said = ["2 of 4 edges repeat others, and their weights were summed"]
     if ids == "strip":
-        said.append(f"labels of {where[0]} with spaces at the ends, taken off, 2: '1 ', ' 3'")
-        said.append(f"labels of {where[1]} with spaces at the ends, taken off, 1: '2 '")
+        said.append(f"2 of the labels of {where[0]} lost spaces at their ends: '1 ', ' 3'")
+        said.append(f"1 of the labels of {where[1]} lost spaces at their ends: '2 '")
     elif not as_file:
-        said.append("labels of the table compared as text, 3: 1, 2, 3")
+        said.append("3 of the labels of the table were made text: 1, 2, 3")
     assert set(said) == set(found.remarks)
     assert "a graph of 3 nodes and 2 edges, with weights from 1 to 3" in " ".join(str(found).split())
     found.report(tmp_path / "fit.html")
