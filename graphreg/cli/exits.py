@@ -140,7 +140,7 @@ class Commands(click.Group):
                 warnings.showwarning = lambda message, *_: say("Warning: " + " ".join(str(message).split()), err=True)
                 ctx.exit(super().invoke(ctx) or CERTIFIED)
         except (GraphregError, MemoryError) as error:  # the latter of what --memory allows
-            lines = (" ".join(line.split()) for line in str(error).splitlines())
+            lines = (" ".join(line.split()) for line in (str(error) or "there is too little memory").splitlines())
             say("Error: " + "\n  ".join(lines), err=True)
             ctx.exit(of_error(error))
         except KeyboardInterrupt as error:

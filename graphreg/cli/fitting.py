@@ -109,8 +109,8 @@ def _predicted(found: Any, rows: Path, unseen: str) -> Any:
     """The rows of a file with their predictions; at which nodes these are of one model for all is said."""
     with said_as_options():
         predicted = found.predict(rows, unseen=unseen)
-    given = found.rows.rows_like(rows)
-    if gaps := found.rows.filled(rows):
+    given, gaps = found.rows.rows_like(rows)
+    if gaps:
         exits.say(f"missing cells of {shown(rows.name)} are filled as those of the table: {gaps}", err=True)
     for label in dict.fromkeys(given[found.rows.node].tolist()):
         if label not in found.graph.index:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -157,10 +158,9 @@ def parts_of(text: str, what: str = "--method") -> tuple[str, dict[str, Any]]:
 
 def _options(text: str, written: str, what: str) -> dict[str, Any]:
     """Options as in Python, whose values are literals: numbers, text, lists."""
-    try:
+    call = None
+    with suppress(SyntaxError, ValueError):
         call = ast.parse(f"method{written}", mode="eval").body
-    except (SyntaxError, ValueError):
-        raise ModelFileError(f"{what}: the options in {text!r} cannot be read; write NAME(option=value, ...)") from None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
         raise ModelFileError(f"{what}: {text!r} is not of the form NAME or NAME(option=value, ...)")
     if call.args or any(keyword.arg is None for keyword in call.keywords):

@@ -94,23 +94,15 @@ class UsedRows(Brief):
             raise ModelError(f"fold {k} names rows that were all left out, for missing cells; leave it out")
         return left
 
-    def rows_like(self, frame: Any) -> pd.DataFrame:
-        """Other rows with these columns and with the index that they have, filled by the same rule; the target is not
-        needed."""
-        rows = self._given(frame)
-        return rows.fillna({name: value for name, value in self.fill.items() if name in rows})
-
-    def filled(self, frame: Any) -> str:
-        """How many missing cells of other rows are filled, and of which columns."""
-        return _gaps(self._given(frame), self.fill)
-
-    def _given(self, frame: Any) -> pd.DataFrame:
+    def rows_like(self, frame: Any) -> tuple[pd.DataFrame, str]:
+        """Other rows with these columns (the target is not needed) and with the index that they have, filled by the
+        same rule; and how many cells that were, by column."""
         rows = opened(frame, self.node, self.ids)[0]
         for c in rows.columns.intersection(list(self.numbers)):
             values, wrong = _as_numbers(rows[c])
             rows[c] = rows[c] if wrong.size else values
         rows.index = frame.index if is_frame(frame) else rows.index
-        return rows
+        return rows.fillna({c: value for c, value in self.fill.items() if c in rows}), _gaps(rows, self.fill)
 
 
 @dataclass(frozen=True)
@@ -212,7 +204,7 @@ def checked_rows(
     """Rows of a frame or a file that are to be predicted, text of numbers as numbers; or a `DataError` with all that is
     wrong with them, each named by its line in a file, or by its label. ``known`` are the nodes, None where rows may be
     at any, and at ``lost`` ones nothing was fitted. ``lines`` are those of the rows of a frame that is of a file."""
-    rows, complaints, unfitted = table.rows_like(given), list[str](), False
+    rows, complaints, unfitted = table.rows_like(given)[0], list[str](), False
     if isinstance(given, (str, Path)) and (begin := opened(given, None, "exact")[2]) is not None:
         lines = begin.tolist
     for c in (table.node, *table.numbers, *table.categories):

@@ -6,6 +6,7 @@ import inspect
 import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -287,6 +288,12 @@ def test_strengths_penalty_memory_and_jobs_are_those_of_the_function(folder):
     assert counted["coefficients"]["St. B"]["age"] == pytest.approx(found.table().loc["St. B", "age"], rel=1e-9)
     assert set(counted["scores"]) == {"this fit", "one model for all", "every node alone"}  # both ends are among them
     assert "there is no penalty 'L7'" in run(*asked, "--penalty", "L7").output
+
+
+def test_memory_that_is_not_allowed_is_one_line(folder):
+    done = run("fit", "visits.csv", "edges.csv", *ASKED, "--missing", "drop", "--memory", "100")
+    assert done.exit_code == 5
+    assert re.fullmatch(r"Error: .* GB may be used; take a smaller problem, more memory, .*\n", done.stderr)
 
 
 def test_tables_come_from_pipes_and_what_is_wrong_is_said_by_their_lines(folder):

@@ -77,7 +77,11 @@ def test_pairs_of_an_iterator_serve_both_validations():
 def test_a_column_of_folds_is_no_feature():
     frame = shops()
     assert fitted(frame, "week", features=None).rows.numbers == ("price",)
-    assert fitted(frame, "week", features=["week", "price"]).rows.numbers == ("week", "price")
+    both = fitted(frame, "week", features=["week", "price"])
+    assert both.rows.numbers == ("week", "price")
+    said = "'week' says the folds, and is no feature"
+    assert said in fitted(frame, "week").remarks
+    assert said not in both.remarks
 
 
 @pytest.mark.parametrize(

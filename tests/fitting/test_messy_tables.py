@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import graphreg as gr
-from graphreg.errors import DataError, GraphError, ModelError
+from graphreg.errors import ArgumentError, DataError, GraphError, ModelError
 from graphreg.fitting import Asked, recipe, refuse_look_alikes
 from graphreg.fitting.reading import POOLED
 
@@ -468,6 +468,13 @@ def test_features_that_are_constant_within_each_node_are_named_once(frame, edges
 def test_strengths_that_are_neither_numbers_nor_how_many_are_refused(strengths):
     with pytest.raises(ModelError, match=r"strengths must be (numbers, as in \[0.1, 1.0\], or how many|.* 1), got "):
         gr.fit(labelled(), chain(*NAMED), target="y", node="region", strengths=strengths)
+
+
+def test_arguments_by_other_names_are_told_the_right_one():
+    with pytest.raises(ArgumentError, match="no argument 'y'; here it is target="):
+        gr.fit(labelled(), chain(*NAMED), y="y", node="region")
+    with pytest.raises(ArgumentError, match="no argument 'weight'; did you mean 'edge_weight'"):
+        gr.Graph.of(chain(*NAMED), weight="km")
 
 
 def test_remedies_name_arguments_that_the_call_has():

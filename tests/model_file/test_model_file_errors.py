@@ -127,10 +127,13 @@ ERRORS = [
     (wrong("data", target="respons"), r"\[data\] target: visits.csv has no column 'respons'; did you mean 'response'"),
     (wrong("data", features=["doze"]), r"\[data\] features: visits.csv has no column 'doze'; did you mean 'dose'"),
     (wrong("data", features="all"), r"\[data\] features: this must be 'others' or a list of text, got 'all'"),
-    (wrong("data", features=["region"]), r"\[data\] features: 'region' of visits.csv is not numeric; leave them out"),
+    (
+        wrong("data", features=["region"]),
+        r"\[data\] features: 'region' of visits.csv is not numeric; name them in categories, leave",
+    ),
     (
         wrong("data", features="others"),
-        r"\[data\] features: 'region', 'district' of .* not numeric; list them in exclude",
+        r"\[data\] features: 'region', 'district' of .* not numeric; name them in categories, list them in exclude,",
     ),
     (wrong("data", exclude=["age"]), r"\[data\] exclude: this goes with features = \"others\" only"),
     (wrong("data", weights="base"), r"\[data\]: the sample weight 'base' is .* at the node '01', row"),
