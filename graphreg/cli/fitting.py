@@ -58,6 +58,7 @@ def fit(
     first two columns), and say how well it predicts rows that were held out.
 
     Features are standardised inside; coefficients (--csv, with the cluster of each node) are in the units of the table.
+    In place of a table, - reads a CSV from standard input.
     """
     import graphreg as gr
 
@@ -78,8 +79,7 @@ def fit(
             ready = readied(table, edges, Asked(**{each.name: asked[each.name] for each in fields(Asked)}))
         if rows is not None:
             ready.check(rows, unseen)
-        found = gr.fit(ready, edges, gap=gap or 1e-6, progress=to.progress, **asked)
-        found = replace(found, prove=prove)
+        found = replace(gr.fit(ready, edges, gap=gap or 1e-6, progress=to.progress, **asked), prove=prove)
         clusters = found.clusters_shown  # with its proofs, while the time runs
     with exits.finishing():
         document: dict[str, Any] = {
@@ -93,16 +93,15 @@ def fit(
             "clusters": results.clusters(clusters),
         }
         if rows is not None and predictions is not None:
-            written = _predicted(found, rows, unseen)
-            folder.write_all(predictions.parent, {predictions.name: escaping.table(written)})
+            written = escaping.table(_predicted(found, rows, unseen))
+            folder.write_all(predictions.parent, {predictions.name: written})
         more = [] if intervals is None else _intervals(found, intervals, document)
         text = found.code() if code else "\n\n".join([typed(str(found)), *map(str, more)])
         coefficients = found.table().reset_index()
         cluster = [clusters.labels[node] for node in coefficients["node"]]
         coefficients.insert(len(coefficients.columns), "cluster", cluster, allow_duplicates=True)
         to.deliver((found, *more), coefficients, document, found.plot, text)
-    unwritten = intervals is not None and not more
-    return exits.of_status(found.solution.status) or (exits.DATA if unwritten else exits.CERTIFIED)
+    return exits.of_status(found.solution.status) or (exits.CERTIFIED if more or intervals is None else exits.DATA)
 
 
 def _predicted(found: Any, rows: Path, unseen: str) -> Any:

@@ -16,7 +16,6 @@ from ..base.display import Brief
 from ..base.messages import did_you_mean, few, near, shown
 from ..errors import DataError, GraphError, ModelError
 from ..inputs import Graph, as_narwhals, is_frame, is_missing, names_of, parts_of, plain_label
-from ..tuning import positions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +87,7 @@ class UsedRows(Brief):
 
     def _places(self, rows: Any, place: Array, k: int) -> Any:
         """The places among these rows of those that a fold names, by position or mask."""
-        found = place[positions(rows, self.count, f"the rows of fold {k}")]
+        found = place[checks.positions(rows, self.count, f"the rows of fold {k}")]
         left = found[found >= 0]
         if not left.size:
             raise ModelError(f"fold {k} names rows that were all left out, for missing cells; leave it out")
@@ -146,11 +145,6 @@ def read(table: Any, named: Asked) -> UsedRows:
             remarks.append(f"the feature {c!r} {what} in all rows, and was left out")
         else:
             (wrong if said else numbers if kind == "number" else categories).append(c)
-    if weights is not None:
-        complaints += _kind(frame, weights, first)[0]
-        if (low := np.flatnonzero(_as_numbers(frame[weights])[0] <= 0)).size:
-            said = "weights are positive: correct these cells, or leave their rows out"
-            complaints.append(f"{weights!r} is not positive in {_lines(low, first)}; {said}")
     complaints += _of_target(frame, named, first)
     if copies := int(frame.duplicated().sum()) if numbers and not complaints else 0:
         remarks.append(f"{copies:,} of {len(frame):,} rows are copies of others, and were kept")
@@ -385,13 +379,17 @@ def _alike(column: Any) -> list[str]:
 
 
 def _of_target(frame: Any, named: Asked, first: Array | None) -> list[str]:
-    """What is wrong with the target. Text of more values than classes have is taken for numbers, where most are."""
+    """What is wrong with target and weights. Text of more values than classes have is taken for numbers, where most are."""
     y = frame[named.target]
     text = y.dtype.kind not in "biufM"
     said = _alike(y) if text else []
     many = text and named.loss is None and y.nunique() > max(2, y.count() / 3)
     if y.dtype.kind == "f" or (many and (len(_as_numbers(y)[1]) < NUMERIC * len(y) or signed(y))):
         said += _kind(frame, named.target, first)[0]
+    if named.weights is not None:
+        said += _kind(frame, named.weights, first)[0]
+        if (low := np.flatnonzero(_as_numbers(frame[named.weights])[0] <= 0)).size:
+            said.append(f"{named.weights!r} is not positive in {_lines(low, first)}; mend that, or leave the rows out")
     return said
 
 

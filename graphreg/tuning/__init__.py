@@ -2,7 +2,6 @@
 
 from .chosen import CrossValidation as CrossValidation
 from .cross_validation import cross_validate as cross_validate
-from .folds import positions as positions
 from .noise import NoiseStrength as NoiseStrength
 from .noise import noise_strength as noise_strength
 from .path import Path as Path
