@@ -379,7 +379,7 @@ def _alike(column: Any) -> list[str]:
 
 
 def _of_target(frame: Any, named: Asked, first: Array | None) -> list[str]:
-    """What is wrong with target and weights. Text of more values than classes have is taken for numbers, where most are."""
+    """What is wrong with target and weights. Text of more values than classes have is numbers, where most are."""
     y = frame[named.target]
     text = y.dtype.kind not in "biufM"
     said = _alike(y) if text else []
