@@ -98,7 +98,7 @@ def graph_of(keys, folder, labels):
     """The labels of all nodes, and the edges with their weights."""
     rows = table(folder / keys["edges"])
     first, second, *_ = rows[0]
-    tail, head, weight = keys.get("tail", first), keys.get("head", second), keys.get("weight")
+    tail, head, weight = keys.get("tail", first), keys.get("head", second), keys.get("edge_weight")
     edges = [([row[tail], row[head]], float(row[weight]) if weight else 1.0) for row in rows]
     if keys.get("nodes") == "data":
         edges = [edge for edge in edges if set(edge[0]) <= set(labels)]

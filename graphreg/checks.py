@@ -201,6 +201,20 @@ def sequence(values: Any, what: str, wanted: str = "a sequence", error: type[Gra
     return list(values)
 
 
+def positions(rows: Any, M: int, what: str) -> Any:
+    """The places that a mask or positions name, of M rows."""
+    chosen = np.asarray(rows)
+    if chosen.dtype == bool and chosen.shape == (M,):
+        chosen = np.flatnonzero(chosen)
+    if chosen.ndim != 1 or not len(chosen) or chosen.dtype.kind not in "iu":
+        raise ModelError(f"{what} must be a mask of {M} entries or at least one position, got {rows!r}")
+    if chosen.min() < 0 or chosen.max() >= M:
+        raise ModelError(f"{what} name row {chosen[np.argmax(np.abs(chosen))]}; there are {M} rows, counted from 0")
+    if len(np.unique(chosen)) < len(chosen):
+        raise ModelError(f"{what} name a row twice; leave one of them")
+    return np.sort(chosen).astype(np.intp)
+
+
 # ---- names of arguments ----------------------------------------------------------------------------------------------
 OTHER_NAMES = {
     "gap": ("tol", "tolerance", "atol", "rtol", "eps", "eps_abs", "eps_rel", "accuracy", "precision"),
@@ -215,6 +229,7 @@ OTHER_NAMES = {
     "jobs": ("n_jobs", "workers"),
     "threads": ("n_threads", "num_threads", "n_jobs"),
     "folds": ("cv", "n_folds", "n_splits"),
+    "target": ("y", "outcome", "response"),
     "strengths": ("lambdas", "alphas", "n_alphas"),
 }
 
@@ -236,7 +251,7 @@ def named(function: Callable[P, T]) -> Callable[P, T]:
             if name not in known:
                 others = f"; leave it out: it is one of {', '.join(sorted(_takers[name]))}" if name in _takers else ""
                 hint = f"; here it is {meant[name]}=" if name in meant else did_you_mean(name, known) or others
-                raise ArgumentError(f"{function.__name__} has no argument {name!r}{hint}")
+                raise ArgumentError(f"{function.__qualname__} has no argument {name!r}{hint}")
         return function(*args, **given)
 
     return call

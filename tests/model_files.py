@@ -153,7 +153,7 @@ FULL: list[dict[str, Any]] = [  # together they have every key
             "edges": "roads.csv",
             "tail": "a",
             "head": "b",
-            "weight": "closeness",
+            "edge_weight": "closeness",
             "nodes": "data",
         },
         "loss": {

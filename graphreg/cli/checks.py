@@ -87,7 +87,7 @@ def hash_(read: Any) -> None:
 # ---- laws
 class _Kinds(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if ":" in cmd_name:
+        if cmd_name not in self.commands:
             ways = " or ".join(f"graphreg check {kind} {cmd_name}" for kind in self.commands)
             raise ModelFileError(f"say which of the two {cmd_name} is: {ways}")
         return super().get_command(ctx, cmd_name)

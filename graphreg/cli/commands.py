@@ -12,13 +12,12 @@ import click
 from ..base.clock import within
 from ..base.escaping import printed
 from . import exits
-from .example import MODEL
 from .outputs import Outputs, with_outputs, with_predictions
 from .program import (
-    BYTES,
     FILE,
     FOLDER,
     SECONDS,
+    TABLE,
     algorithm_of,
     choice,
     chosen_method,
@@ -26,6 +25,7 @@ from .program import (
     gap_option,
     json_option,
     main,
+    memory_option,
     method_option,
     prove_option,
     quiet_option,
@@ -33,22 +33,14 @@ from .program import (
 )
 
 
-class _WithExample(click.Command):
-    """A command whose help ends with a complete model file."""
-
-    def get_help(self, ctx: click.Context) -> str:
-        model = "\n".join(f"  {line}".rstrip() for line in MODEL.splitlines())
-        return f"{super().get_help(ctx)}\n\nA complete model file (`graphreg example DIR` writes it):\n\n{model}"
-
-
-@main.command(cls=_WithExample, short_help="The answer, with its certificate.")
+@main.command(epilog="`graphreg example` prints a complete model file.", short_help="The answer, with its certificate.")
 @with_model
 @method_option
 @gap_option
 @prove_option
 @click.option("--rounds", type=click.IntRange(min=1), help="At most so many rounds of an iterative method.")
 @click.option("--seconds", type=SECONDS, help="At most so many seconds of an iterative method.")
-@click.option("--memory", type=BYTES, help="At most so many bytes beside the problem itself: 4e9 for 4 GB.")
+@memory_option
 @click.option("--seed", type=int, help="For methods that draw random numbers.")
 @click.option("--out", type=FOLDER, help="Write tables, result.json and pictures into this folder, which is made.")
 @force_option
@@ -182,7 +174,7 @@ def methods(read: Any) -> None:
 
 @main.command(short_help="Predictions for the rows of another table.")
 @with_model
-@click.argument("rows", type=FILE)
+@click.argument("rows", type=TABLE)
 @choice("--kind", "response", "link", "class", help="What the loss makes of x'w + offset; that itself; or the class.")
 @click.option("--like", "name", metavar="NAME", help="Which [[data]] the rows are like, where there are several.")
 @method_option
@@ -192,7 +184,8 @@ def predict(read: Any, to: Outputs, rows: Path, kind: str, name: str | None, **a
     """Solve the problem in a model file, and predict the rows of the table ROWS, each from the parameters of its node.
 
     ROWS has the columns of the data; the target is not needed. Derived columns are computed and features standardised
-    as those of the data were. The column prediction_status says whether the parameters are certified.
+    as those of the data were. The column prediction_status says whether the parameters are certified. With - as ROWS a
+    CSV is read from standard input.
     """
     from numpy import zeros
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import keyword
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -19,10 +18,7 @@ import graphreg as gr
 from ..base.escaping import printed, visible
 from ..errors import ModelFileError
 from . import exits
-from .program import FOLDER, force_option, main
-
-if TYPE_CHECKING:
-    from ..model_file import ModelFile
+from .program import FOLDER, main
 
 STATIONS, SAMPLES = 10, 8
 ASSETS = resources.files("graphreg.cli") / "assets"
@@ -62,8 +58,8 @@ def write(folder: Path) -> list[str]:
     return list(contents)
 
 
-def tour(use: Callable[[ModelFile, gr.Solution], None]) -> Iterator[tuple[str, str]]:
-    """Headings and texts; ``use`` is given the model and its answer while its files are there."""
+def tour() -> Iterator[tuple[str, str]]:
+    """Headings and texts."""
     from ..model_file import read_model
 
     with tempfile.TemporaryDirectory() as name:
@@ -88,7 +84,6 @@ def tour(use: Callable[[ModelFile, gr.Solution], None]) -> Iterator[tuple[str, s
         )
         members = "\n".join("  " + ", ".join(map(visible, each)) for each in run.clusters().members())
         yield "Clusters, decided from the certificate", f"{run.clusters()}\n{members}"
-        use(model, run)
 
 
 # ---- commands
@@ -107,27 +102,11 @@ def example(folder: Path | None) -> None:
 
 
 @main.command(short_help="A tour of the example, from its model file to clusters.")
-@click.option("--out", type=FOLDER, help="Write the results and pictures into this folder, which is made.")
-@force_option
-def demo(out: Path | None, force: bool) -> int:
+def demo() -> None:
     """A tour of the example: the model file, the problem and its dual, both routes, their certificate, clusters."""
-    from . import folder, results
-
-    place = folder.Folder.prepare(out, force) if out is not None else None
-
-    undrawn: dict[str, str] = {}
-
-    def keep(model: Any, solution: Any) -> None:
-        if place is not None:
-            found = results.clusters_of(solution, prove=False)
-            files, failed = place.write(model, solution, found, pictures=True)
-            undrawn.update(failed)
-            exits.say(f"\nwritten to {place.path}: {', '.join(files)}")
-
-    for heading, text in tour(keep):
+    exits.begin()
+    for heading, text in tour():
         exits.say(f"\n== {heading} ==\n\n{text.rstrip()}")
-    exits.say_undrawn(undrawn)
-    return exits.of_status("certified", undrawn)
 
 
 # ---- a penalty or a loss of one's own, in a file that obeys the laws as it stands, to be changed

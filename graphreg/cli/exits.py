@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from threading import current_thread, main_thread
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -62,11 +63,11 @@ def of_audit(report: Audit) -> int:
     return NOT_CERTIFIED if report.verdict == "undecided" else LAW_BROKEN
 
 
-def of_error(error: GraphregError) -> int:
+def of_error(error: Exception) -> int:
     """The exit code for an error."""
     if isinstance(error, (DataError, GraphError)):
         return DATA
-    return NO_ANSWER if isinstance(error, SolveError) else USAGE
+    return NO_ANSWER if isinstance(error, (SolveError, MemoryError)) else USAGE
 
 
 @contextmanager
@@ -90,6 +91,15 @@ def finishing() -> Generator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def begin() -> None:
+    """Import what answers are made of, and say so on the terminal meanwhile, as it takes a second or more."""
+    new = "graphreg.cli.folder" not in sys.modules and not click.get_current_context().params.get("quiet")
+    shown = new and sys.stderr.isatty()
+    click.echo("graphreg: starting ..." * shown, err=True, nl=False)
+    import_module("graphreg.cli.folder")
+    click.echo(f"\r{'':22}\r" * shown, err=True, nl=False)
 
 
 def say(text: object, err: bool = False) -> None:
@@ -121,12 +131,6 @@ def say_undrawn(undrawn: Mapping[str, str]) -> None:
 class Commands(click.Group):
     """A group of commands in which errors of graphreg are one line on stderr, and Ctrl-C is an exit code."""
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name == "papers":
-            where = "the folder papers/ of the repository: in a checkout of it, python -m papers run"
-            raise ModelFileError(f"the papers re-computed are {where}")
-        return super().get_command(ctx, cmd_name)
-
     def invoke(self, ctx: click.Context) -> Any:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
@@ -135,8 +139,8 @@ class Commands(click.Group):
             with warnings.catch_warnings():  # each is one line, without the place in the code
                 warnings.showwarning = lambda message, *_: say("Warning: " + " ".join(str(message).split()), err=True)
                 ctx.exit(super().invoke(ctx) or CERTIFIED)
-        except GraphregError as error:
-            lines = (" ".join(line.split()) for line in str(error).splitlines())
+        except (GraphregError, MemoryError) as error:  # the latter of what --memory allows
+            lines = (" ".join(line.split()) for line in (str(error) or "there is too little memory").splitlines())
             say("Error: " + "\n  ".join(lines), err=True)
             ctx.exit(of_error(error))
         except KeyboardInterrupt as error:

@@ -11,22 +11,26 @@ from typing import Any
 import click
 
 from ..base import escaping
-from ..base.clock import within
+from ..base.clock import stages, within
 from ..base.messages import did_you_mean, shown
 from ..errors import DataError, GraphregError
 from . import exits
+from .checks import penalty_of
 from .outputs import Outputs, with_outputs, with_predictions
-from .program import FILE, SECONDS, choice, gap_option, main, prove_option, typed
+from .program import FILE, SECONDS, TABLE, choice, gap_option, jobs_option, main, memory_option, prove_option, typed
+from .strengths import Values
 
 
 @main.command(short_help="From a table and its edges to an answer, without a model file.")
-@click.argument("table", type=FILE)
-@click.argument("edges", type=FILE)
+@click.argument("table", type=TABLE)
+@click.argument("edges", type=TABLE)
 @click.option("--target", required=True, metavar="COLUMN", help="What is to be predicted.")
 @click.option("--node", required=True, metavar="COLUMN", help="The label of the node of each row.")
 @click.option("--features", metavar="A,B,...", help="By default all other columns; text becomes categories.")
 @click.option("--weights", metavar="COLUMN", help="Weights of the rows.")
 @click.option("--loss", metavar="NAME", help="SquaredLoss, HuberLoss, ...; by default that of the target.")
+@click.option("--penalty", metavar="NAME", help="L2, L1, 'HuberNorm(delta=1.0)', ...; by default L2.")
+@click.option("--strengths", type=Values(), help="Numbers between commas, or how many; by default 20 and a tiny one.")
 @choice("--missing", "error", "drop", "mean", help="What becomes of missing cells.")
 @choice("--ids", "exact", "strip", help="Labels as they stand, or without spaces at their ends.")
 @choice("--repeated", "error", "sum", help="What becomes of edges that stand several times.")
@@ -40,8 +44,10 @@ from .program import FILE, SECONDS, choice, gap_option, main, prove_option, type
 @gap_option
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the folds.")
 @click.option("--seconds", type=SECONDS, help="A budget of time for all of it.")
+@memory_option
+@jobs_option
 @click.option("--intervals", type=FILE, help="Write standard errors and 95% intervals of each node alone to this file.")
-@click.option("--predict", type=(FILE, FILE), metavar="ROWS FILE", help="Predict the rows of a table, into a file.")
+@click.option("--predict", type=(TABLE, FILE), metavar="ROWS FILE", help="Predict the rows of a table, into a file.")
 @choice("--unseen", "error", "pooled", help="Rows of --predict at new nodes: refused, or by one model for all nodes.")
 @click.option("--code", is_flag=True, help="Print the lines of Python that do the same, and nothing else.")
 @with_outputs("the scores and the clusters")
@@ -52,6 +58,7 @@ def fit(
     first two columns), and say how well it predicts rows that were held out.
 
     Features are standardised inside; coefficients (--csv, with the cluster of each node) are in the units of the table.
+    In place of a table, - reads a CSV from standard input.
     """
     import graphreg as gr
 
@@ -65,13 +72,14 @@ def fit(
     if rows is not None and not rows.is_file():
         raise DataError(f"--predict: there is no file {shown(str(rows))}")
     asked["folds"] = int(asked["folds"]) if asked["folds"].isdecimal() else asked["folds"]
+    asked["penalty"] = asked["penalty"] and penalty_of(asked["penalty"], {})
     asked["features"] = None if features is None else [name.strip() for name in features.split(",")]
     with within(asked["seconds"]), said_as_options():
-        ready = readied(table, edges, Asked(**{each.name: asked[each.name] for each in fields(Asked)}))
+        with stages("fit", to.progress, "reading"):
+            ready = readied(table, edges, Asked(**{each.name: asked[each.name] for each in fields(Asked)}))
         if rows is not None:
             ready.check(rows, unseen)
-        found = gr.fit(ready, edges, gap=gap or 1e-6, progress=to.progress, **asked)
-        found = replace(found, prove=prove)
+        found = replace(gr.fit(ready, edges, gap=gap or 1e-6, progress=to.progress, **asked), prove=prove)
         clusters = found.clusters_shown  # with its proofs, while the time runs
     with exits.finishing():
         document: dict[str, Any] = {
@@ -85,24 +93,23 @@ def fit(
             "clusters": results.clusters(clusters),
         }
         if rows is not None and predictions is not None:
-            written = _predicted(found, rows, unseen)
-            folder.write_all(predictions.parent, {predictions.name: escaping.table(written)})
+            written = escaping.table(_predicted(found, rows, unseen))
+            folder.write_all(predictions.parent, {predictions.name: written})
         more = [] if intervals is None else _intervals(found, intervals, document)
         text = found.code() if code else "\n\n".join([typed(str(found)), *map(str, more)])
         coefficients = found.table().reset_index()
         cluster = [clusters.labels[node] for node in coefficients["node"]]
         coefficients.insert(len(coefficients.columns), "cluster", cluster, allow_duplicates=True)
         to.deliver((found, *more), coefficients, document, found.plot, text)
-    unwritten = intervals is not None and not more
-    return exits.of_status(found.solution.status) or (exits.DATA if unwritten else exits.CERTIFIED)
+    return exits.of_status(found.solution.status) or (exits.CERTIFIED if more or intervals is None else exits.DATA)
 
 
 def _predicted(found: Any, rows: Path, unseen: str) -> Any:
     """The rows of a file with their predictions; at which nodes these are of one model for all is said."""
     with said_as_options():
         predicted = found.predict(rows, unseen=unseen)
-    given = found.rows.rows_like(rows)
-    if gaps := found.rows.filled(rows):
+    given, gaps = found.rows.rows_like(rows)
+    if gaps:
         exits.say(f"missing cells of {shown(rows.name)} are filled as those of the table: {gaps}", err=True)
     for label in dict.fromkeys(given[found.rows.node].tolist()):
         if label not in found.graph.index:

@@ -75,7 +75,7 @@ class Folder:
 
     def _put(self, answer: Answer, names: Sequence[str], contents: Mapping[str, bytes]) -> None:
         """Write some files, and a result that lists these and those that are there already."""
-        result = to_json(results.document(*answer, names)).encode()
+        result = f"{escaping.json_text(results.document(*answer, names))}\n".encode()
         write_all(self.path, {**contents, RESULT: result})
 
 
@@ -120,11 +120,6 @@ def check_new(path: Path | None, force: bool, option: str) -> None:
         raise ModelFileError(f"{option}: {path} exists; name another file, or say --force to overwrite it")
     if not path.parent.is_dir():
         raise ModelFileError(f"{option}: there is no folder {path.parent}; make it first")
-
-
-def to_json(content: Any) -> str:
-    """Strict JSON, indented."""
-    return escaping.json_text(content) + "\n"
 
 
 # ---- pictures --------------------------------------------------------------------------------------------------------

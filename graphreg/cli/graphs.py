@@ -9,14 +9,12 @@ import click
 
 from . import exits
 from .outputs import Outputs, with_outputs
-from .program import FILE, SECONDS, choice, main, with_model
+from .program import FILE, choice, main, with_model
+from .strengths import seconds_option
 
 if TYPE_CHECKING:
     from ..inputs import Graph
     from ..model_file import ModelFile
-    from ..terms import Model
-
-seconds_option = click.option("--seconds", type=SECONDS, help="A budget of time.")
 
 
 @main.command(short_help="Which edges join nodes that are alike, by tests.")
@@ -38,11 +36,13 @@ def edges(read: Any, to: Outputs, all_pairs: bool, name: str | None, features: t
     import graphreg as gr
 
     from ..plots import plot_selection
+    from ..terms.losses import AbstractLoss
 
     graph = None if all_pairs else _graph(read, name)
     if asked["correction"] == "none":
         asked["correction"] = None
-    found = gr.inference.select_edges(_local(read), graph, features=features or None, **asked)
+    alone = [each for each in read.problem.model.terms if isinstance(each[1], (AbstractLoss, gr.NodePenalty))]
+    found = gr.inference.select_edges(gr.Model(tuple(alone)), graph, features=features or None, **asked)
     rows = found.tests.to_dict("records")
     undrawn = to.deliver(
         found,
@@ -63,14 +63,6 @@ def _graph(read: ModelFile, name: str | None) -> Graph:
         names = ", ".join(str(each) for each in graphs if each is not None)
         raise click.UsageError(f"--graph: name one of the graphs of the model file{': ' if names else ''}{names}")
     return graphs[name]
-
-
-def _local(read: ModelFile) -> Model:
-    """The losses and node penalties of a model: what each node is fitted by alone."""
-    from ..terms import Model, NodePenalty
-    from ..terms.losses import AbstractLoss
-
-    return Model(tuple(each for each in read.problem.model.terms if isinstance(each[1], (AbstractLoss, NodePenalty))))
 
 
 @main.command(short_help="Whether the clusters are guaranteed to be found.")

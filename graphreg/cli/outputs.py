@@ -23,13 +23,7 @@ MOST = 1000  # rows of a table on a page; a file of --csv has all of them
 
 @dataclass(frozen=True)
 class Outputs:
-    """The places where a command is to put what it finds.
-
-    Attributes
-    ----------
-    csv, html, picture : Path or None
-    force, quiet, as_json : bool
-    """
+    """The places where a command is to put what it finds."""
 
     csv: Path | None
     html: Path | None
@@ -105,6 +99,7 @@ def with_outputs(picture: str = "") -> Callable[[Command], Command]:
         @wraps(command)
         def call(*args: Any, **options: Any) -> int | None:
             to = Outputs(**{each.name: options.pop(each.name, None) for each in fields(Outputs)})
+            exits.begin()
             to.check()
             return command(*args, to=to, **options)
 

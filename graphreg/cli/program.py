@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import wraps
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -18,6 +20,21 @@ from . import exits
 SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+class Table(click.Path):
+    """A table in a file, or from a pipe or "-", standard input: then kept in a file, as it is read more than once."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if ctx is None or not (str(value) == "-" or Path(value).is_fifo()):
+            return super().convert(value, param, ctx)
+        kept = Path(ctx.with_resource(TemporaryDirectory())) / "stdin.csv"
+        with click.open_file(value, "rb") as pipe:
+            kept.write_bytes(pipe.read())
+        return kept
+
+
+TABLE = Table(dir_okay=False, path_type=Path)
 SECONDS = BYTES = click.FloatRange(min=0, min_open=True)
 EPILOG = f"""\b
 A first round:
@@ -47,6 +64,7 @@ def with_model(command: Command) -> Command:
     )
     @wraps(command)
     def read_first(model: Path, data: Path | None, allow_code: bool, allow_outside: bool, **options: Any) -> int | None:
+        exits.begin()
         from ..model_file import read_model
 
         return command(read_model(model, data, allow_code=allow_code, allow_outside=allow_outside), **options)
@@ -67,6 +85,10 @@ prove_option = click.option(
     "--prove", is_flag=True, help="Look for proofs of what is fused and what is split, within --seconds."
 )
 quiet_option = click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+memory_option = click.option(
+    "--memory", type=BYTES, help="At most so many bytes beside the problem itself: 4e9 for 4 GB."
+)
+jobs_option = click.option("--jobs", type=int, default=1, help="Processes; -1: as many as processors.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 force_option = click.option(
     "--force", is_flag=True, help="Overwrite files that are there already; an earlier result in --out needs none."
@@ -79,7 +101,8 @@ def typed(said: str) -> str:
     said = re.sub(r" \(pd\.to_datetime.*?\) or days .*?\.dt\.days,", " or days, in the file,", said)
     said = re.sub(r", e\.g\. frame\[.*?\)\.astype\(float\)", " in the file", said)
     said = re.sub(r"\bgap=([\d.e-]+)", r"--gap \1", said).replace("clusters(prove=True)", "--prove")
-    said = said.replace("leave loss= out", "leave --loss out")
+    said = re.sub(r"leave (\w+)= out", r"leave --\1 out", said)
+    said = re.sub(r"\bstrengths=\[([\d., ]+)\]", lambda found: f"--strengths {found[1].replace(' ', '')}", said)
     said = said.replace("covariance=", "gr.inference.local_regions in Python with covariance=")
     said = said.replace("smaller gap=", "smaller --gap").replace("edge_weight=", "--edge-weight")
     return said.replace("features=[...]", "--features A,B,...")
@@ -135,10 +158,9 @@ def parts_of(text: str, what: str = "--method") -> tuple[str, dict[str, Any]]:
 
 def _options(text: str, written: str, what: str) -> dict[str, Any]:
     """Options as in Python, whose values are literals: numbers, text, lists."""
-    try:
+    call = None
+    with suppress(SyntaxError, ValueError):
         call = ast.parse(f"method{written}", mode="eval").body
-    except (SyntaxError, ValueError):
-        raise ModelFileError(f"{what}: the options in {text!r} cannot be read; write NAME(option=value, ...)") from None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
         raise ModelFileError(f"{what}: {text!r} is not of the form NAME or NAME(option=value, ...)")
     if call.args or any(keyword.arg is None for keyword in call.keywords):

@@ -12,7 +12,7 @@ from ..base import escaping
 from ..errors import ModelFileError
 from . import exits
 from .outputs import Outputs, with_outputs
-from .program import FILE, SECONDS, choice, chosen_method, gap_option, main, quiet_option, with_model
+from .program import FILE, SECONDS, choice, chosen_method, gap_option, jobs_option, main, quiet_option, with_model
 
 method_option = click.option(
     "--method", metavar="METHOD", help="NAME or 'NAME(option=value, ...)'; by default the fastest that applies."
@@ -130,7 +130,7 @@ def path(read: Any, to: Outputs, method: str | None, gap: float | None, events: 
 @gap_option
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the folds.")
 @seconds_option
-@click.option("--jobs", type=int, default=1, help="Processes; -1: as many as processors.")
+@jobs_option
 @checkpoint_option
 @with_outputs("the scores")
 def cv(

@@ -344,6 +344,8 @@ class Fit(Shown):
         scores, certificate = self.scores, self.solution.certificate
         graph = self.graph
         size = f"{len(self.rows.frame):,} rows; a graph of {graph.n_nodes:,} nodes and {graph.n_edges:,} edges"
+        if (low := graph.weight.min()) < (high := graph.weight.max()):
+            size += f", with weights from {low:.3g} to {high:.3g}"
         held = [f"{name:18} {score:.4g} +- {error:.2g}" for name, score, error in scores.itertuples()]
         held += [f"{end:18} not known: no strength here reaches it" for end in (ALL, EACH) if end not in scores.index]
         held += self._compared()

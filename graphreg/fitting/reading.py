@@ -15,7 +15,7 @@ from .. import checks
 from ..base.display import Brief
 from ..base.messages import did_you_mean, few, near, shown
 from ..errors import DataError, GraphError, ModelError
-from ..inputs import Graph, as_narwhals, is_frame, is_missing, names_of, plain_label
+from ..inputs import Graph, as_narwhals, is_frame, is_missing, names_of, parts_of, plain_label
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,37 +87,21 @@ class UsedRows(Brief):
 
     def _places(self, rows: Any, place: Array, k: int) -> Any:
         """The places among these rows of those that a fold names, by position or mask."""
-        rows = np.asarray(rows)
-        if rows.dtype == bool and rows.shape == place.shape:
-            rows = np.flatnonzero(rows)
-        if rows.ndim != 1 or rows.dtype.kind not in "iu":
-            raise ModelError(
-                f"fold {k} must name rows by a mask of {self.count:,} entries or by position, got {rows!r}"
-            )
-        if rows.size and not 0 <= rows.min() <= rows.max() < self.count:
-            raise ModelError(f"fold {k} names a row that is not there: of {self.count:,} rows the first is 0")
-        left = place[rows][place[rows] >= 0]
-        if rows.size > left.size == 0:
+        found = place[checks.positions(rows, self.count, f"the rows of fold {k}")]
+        left = found[found >= 0]
+        if not left.size:
             raise ModelError(f"fold {k} names rows that were all left out, for missing cells; leave it out")
         return left
 
-    def rows_like(self, frame: Any) -> pd.DataFrame:
-        """Other rows with these columns and with the index that they have, filled by the same rule; the target is not
-        needed."""
-        rows = self._given(frame)
-        return rows.fillna({name: value for name, value in self.fill.items() if name in rows})
-
-    def filled(self, frame: Any) -> str:
-        """How many missing cells of other rows are filled, and of which columns."""
-        return _gaps(self._given(frame), self.fill)
-
-    def _given(self, frame: Any) -> pd.DataFrame:
+    def rows_like(self, frame: Any) -> tuple[pd.DataFrame, str]:
+        """Other rows with these columns (the target is not needed) and with the index that they have, filled by the
+        same rule; and how many cells that were, by column."""
         rows = opened(frame, self.node, self.ids)[0]
         for c in rows.columns.intersection(list(self.numbers)):
             values, wrong = _as_numbers(rows[c])
             rows[c] = rows[c] if wrong.size else values
         rows.index = frame.index if is_frame(frame) else rows.index
-        return rows
+        return rows.fillna({c: value for c, value in self.fill.items() if c in rows}), _gaps(rows, self.fill)
 
 
 @dataclass(frozen=True)
@@ -144,10 +128,13 @@ class Asked:
 def read(table: Any, named: Asked) -> UsedRows:
     """The usable rows of a file or a frame; `DataError` with all complaints at once where there are any."""
     node, target, weights, ids = named.node, named.target, named.weights, named.ids
-    frame, name, first = opened(table, node, ids)
+    given, name, first = opened(table, node, "exact")
+    frame = _with_text(given, node, ids)
     asked, chosen = _chosen(frame, name, named)
-    complaints, remarks, numbers, categories = list[str](), list[str](), list[Hashable](), list[Hashable]()
+    remarks = _of_labels(given[node], frame[node], name)
+    complaints, numbers, categories = list[str](), list[Hashable](), list[Hashable]()
     label = tuple(frame[named.folds]) if isinstance(named.folds, str) else ()
+    remarks += [f"{named.folds!r} says the folds, and is no feature"] * (bool(label) and named.folds not in chosen)
     frame: Any = frame[[*asked, *chosen]].copy()
     gaps, wrong = frame.isna(), list[Hashable]()
     for c in chosen:
@@ -158,8 +145,6 @@ def read(table: Any, named: Asked) -> UsedRows:
             remarks.append(f"the feature {c!r} {what} in all rows, and was left out")
         else:
             (wrong if said else numbers if kind == "number" else categories).append(c)
-    if weights is not None:
-        complaints += _kind(frame, weights, first)[0]
     complaints += _of_target(frame, named, first)
     if copies := int(frame.duplicated().sum()) if numbers and not complaints else 0:
         remarks.append(f"{copies:,} of {len(frame):,} rows are copies of others, and were kept")
@@ -213,7 +198,7 @@ def checked_rows(
     """Rows of a frame or a file that are to be predicted, text of numbers as numbers; or a `DataError` with all that is
     wrong with them, each named by its line in a file, or by its label. ``known`` are the nodes, None where rows may be
     at any, and at ``lost`` ones nothing was fitted. ``lines`` are those of the rows of a frame that is of a file."""
-    rows, complaints, unfitted = table.rows_like(given), list[str](), False
+    rows, complaints, unfitted = table.rows_like(given)[0], list[str](), False
     if isinstance(given, (str, Path)) and (begin := opened(given, None, "exact")[2]) is not None:
         lines = begin.tolist
     for c in (table.node, *table.numbers, *table.categories):
@@ -394,13 +379,17 @@ def _alike(column: Any) -> list[str]:
 
 
 def _of_target(frame: Any, named: Asked, first: Array | None) -> list[str]:
-    """What is wrong with the target. Text of more values than classes have is taken for numbers, where most are."""
+    """What is wrong with target and weights. Text of more values than classes have is numbers, where most are."""
     y = frame[named.target]
     text = y.dtype.kind not in "biufM"
     said = _alike(y) if text else []
     many = text and named.loss is None and y.nunique() > max(2, y.count() / 3)
     if y.dtype.kind == "f" or (many and (len(_as_numbers(y)[1]) < NUMERIC * len(y) or signed(y))):
         said += _kind(frame, named.target, first)[0]
+    if named.weights is not None:
+        said += _kind(frame, named.weights, first)[0]
+        if (low := np.flatnonzero(_as_numbers(frame[named.weights])[0] <= 0)).size:
+            said.append(f"{named.weights!r} is not positive in {_lines(low, first)}; mend that, or leave the rows out")
     return said
 
 
@@ -454,14 +443,27 @@ def graph_of(given: Any, ids: str, repeated: str, weight: Hashable | None) -> tu
     """The graph of a file of edges, or of whatever `Graph.of` takes; and what is to be said of it."""
     if isinstance(given, (str, Path)):
         return _of_file(Path(given), repeated, weight)
-    graph = Graph.of(given, repeated, weight)
-    if ids == "exact":
-        return graph, []
-    labels = as_text(graph.labels, ids == "strip")
-    if ids == "text":
-        return Graph(tuple(labels), graph.tail, graph.head, graph.weight), []
-    pairs = [(labels[i], labels[j]) for i, j in zip(graph.tail.tolist(), graph.head.tolist(), strict=True)]
-    return Graph.from_edges(pairs, graph.weight, dict.fromkeys(labels), repeated), []
+    graph = made = Graph.of(given, repeated, weight)
+    listed = graph.n_edges if isinstance(given, Graph) or repeated == "error" else len(parts_of(given, weight)[1])
+    if ids != "exact":
+        labels = as_text(graph.labels, ids == "strip")
+        pairs = [(labels[i], labels[j]) for i, j in zip(graph.tail.tolist(), graph.head.tolist(), strict=True)]
+        made = Graph.from_edges(pairs, graph.weight, dict.fromkeys(labels), repeated)
+    return made, [*_of_labels(graph.labels, made.labels, "the graph"), *_of_sums(listed, made)]
+
+
+def _of_labels(given: Iterable[Any], taken: Iterable[Any], where: str) -> list[str]:
+    """What is to be said of labels that were changed, so that those of the table and the graph can be compared."""
+    changed = [x for x, y in dict(zip(given, taken, strict=False)).items() if isinstance(y, str) and x != y]
+    spaces, others = ([repr(x) for x in changed if isinstance(x, str) is is_text] for is_text in (True, False))
+    said = {"lost spaces at their ends": spaces, "were made text": others}
+    return [f"{len(which):,} of the labels of {where} {what}: {few(which)}" for what, which in said.items() if which]
+
+
+def _of_sums(listed: int, graph: Graph) -> list[str]:
+    """What is to be said of edges that were listed several times."""
+    more = listed - graph.n_edges
+    return [f"{more:,} of {listed:,} edges repeat others, and their weights were summed"] * bool(more)
 
 
 def _of_file(path: Path, repeated: str, weight: Hashable | None) -> tuple[Graph, list[str]]:
@@ -488,7 +490,9 @@ def _of_file(path: Path, repeated: str, weight: Hashable | None) -> tuple[Graph,
         remedy = "; a node without edges needs no line: leave it out" if frame[ends].isna().to_numpy().any() else ""
         lines = _lines(np.flatnonzero(bad), place)
         complaints.append(f"{path.name} has a missing end, or a weight that is no number, in {lines}{remedy}")
-    pairs = list(zip(*(as_text(frame[end][~bad], True) for end in ends), strict=True))
+    given = [label for end in ends for label in frame[end][~bad]]
+    taken = as_text(given, True)
+    pairs = list(zip(taken[: len(taken) // 2], taken[len(taken) // 2 :], strict=True))
     if {str(end).strip() for end in ends} & {label for pair in pairs for label in pair}:
         raise DataError(
             f"the first line of {path.name}, {ends[0]!r}, {ends[1]!r}, names a node of the lines below it: begin with "
@@ -502,4 +506,5 @@ def _of_file(path: Path, repeated: str, weight: Hashable | None) -> tuple[Graph,
         raise (DataError if bad.any() else GraphError)("\n".join(complaints))
     unused = ", ".join(repr(name) for name in frame.columns[2:] if name != weight)
     remarks = [f"{path.name}: {unused} not used; edge_weight= takes a column for weights"] if unused else []
-    return Graph.from_edges(pairs, values.to_numpy(), repeated=repeated), remarks
+    graph = Graph.from_edges(pairs, values.to_numpy(), repeated=repeated)
+    return graph, [*remarks, *_of_labels(given, taken, path.name), *_of_sums(len(pairs), graph)]

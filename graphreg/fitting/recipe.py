@@ -30,6 +30,7 @@ BEYOND = 1.5  # times that strength: so far beyond that nodes agree to the last 
 RIDGE = 1e-3  # on slopes of standardised features: rows of a node may be fewer than columns
 INFINITE = ("LogisticLoss", "MultinomialLoss", "PoissonLoss")  # whose best intercept may be
 COUNTS = 10  # a target of whole numbers that begins below is one of counts
+ENDLESS = "the losses fall for ever"  # in a fold; other errors of a cross-validation are of no loss
 USUAL = {"by": "sample", "rule": "min", "seed": 0}  # of a cross-validation
 SCORES = {"SquaredLoss": "mse", "LogisticLoss": "log_loss", "MultinomialLoss": "log_loss", "PoissonLoss": "deviance"}
 
@@ -54,7 +55,7 @@ def fit(  # noqa: PLR0913
     weights: Hashable | None = None,
     loss: Any = None,
     penalty: Any = None,
-    strengths: Sequence[float] | None = None,
+    strengths: Sequence[float] | int | None = None,
     missing: str = "error",
     ids: str = "exact",
     repeated: str = "error",
@@ -99,9 +100,9 @@ def fit(  # noqa: PLR0913
         values, multinomial of text, Poisson of whole numbers that begin below 10, squared of other numbers.
     penalty : Penalty, optional
         On the difference along an edge; `L2` by default, under which neighbours may become equal.
-    strengths : sequence of float, optional
-        Those among which one is chosen; by default 20 down over three decades from where all nodes agree, and one that
-        leaves every node alone. Only then are both ends among them, and their scores are known.
+    strengths : sequence of float, or int, optional
+        Those among which one is chosen; or how many, by default 20, down over three decades from where all nodes agree,
+        and one that leaves every node alone. Only then are both ends among them, and their scores are known.
     missing : {"error", "drop", "mean"}
         What becomes of missing values (empty cells): an error with all of them; their rows are left out; or features
         get the mean of their column (the commonest value, of a category), and rows without target, node or weight are
@@ -155,18 +156,19 @@ def fit(  # noqa: PLR0913
             grid = _strengths(problem, strengths)
         chosen = {"scoring": SCORES.get(family.name, "loss"), "by": by, "rule": rule, "seed": seed}
         how: dict[str, Any] = chosen | {"gap": gap, "memory": memory, "jobs": jobs, "progress": progress}
-        with _blaming(rows, loss if family.name in INFINITE else None):
+        with _blaming(rows, whole, loss if family.name in INFINITE else None):
             found = _finished(problem, grid, kept, how)
             pooled = _pooled(rows, family, whole, kept, how)
             found.assign()
-    others = (*rows.remarks, *remarks), whole, pooled, _written(folds, chosen), strengths is None
+    spans = strengths is None or checks.is_whole(strengths)
+    others = (*rows.remarks, *remarks), whole, pooled, _written(folds, chosen), spans
     return Fit(problem, found, rows, family.name, family.why, *others)
 
 
 def _modelled(table: Any, graph: Any, asked: Asked, loss: Any, penalty: Any) -> Any:
     """The rows, the graph with all their nodes, what is said of both, the loss, the problem and the folds."""
     rows, whole, remarks = table if isinstance(table, Ready) else readied(table, graph, asked)
-    with _blaming(rows, loss):
+    with _blaming(rows, whole, loss):
         rows, family = _finite(*_family(rows, loss), whole, remarks)
         problem = _problem(rows, family, whole, gr.L2() if penalty is None else penalty)
     return rows, whole, remarks, family, problem, rows.folds(asked.folds)
@@ -262,8 +264,9 @@ def _problem(rows: UsedRows, family: Family, graph: gr.Graph, penalty: Any) -> g
 
 def _strengths(problem: gr.Problem, given: Any = None) -> list[float]:
     """Those that are given, or strengths down from where all nodes agree, and one that leaves every node alone."""
-    if given is not None:
-        return checks.sequence(given, "strengths", "numbers, as in [0.1, 1.0]")
+    if not (given is None or checks.is_whole(given)):
+        return checks.sequence(given, "strengths", "numbers, as in [0.1, 1.0], or how many")
+    count = checks.whole(1)(STRENGTHS if given is None else given, "strengths")
     try:
         found = gr.strength_max(problem)
         if found.ended == "interrupted":
@@ -273,7 +276,7 @@ def _strengths(problem: gr.Problem, given: Any = None) -> list[float]:
         raise TermError(f"{error}; say which strengths to try: strengths=[0.01, 0.1, 1.0]") from error
     digit = 10.0 ** (math.floor(math.log10(most)) - 2)
     top = float(f"{math.ceil(most / digit) * digit:.3g}")  # three digits, so that it can be said and typed
-    return [float(f"{top * ALONE:.3g}"), *np.geomspace(1e-3 * top, top, STRENGTHS).tolist()]
+    return [float(f"{top * ALONE:.3g}"), *np.geomspace(1e-3 * top, top, count).tolist()]
 
 
 def _data(rows: UsedRows) -> gr.NodeData:
@@ -327,15 +330,17 @@ def _finite(rows: UsedRows, family: Family, graph: gr.Graph, remarks: Sequence[s
 
 
 @contextmanager
-def _blaming(rows: UsedRows, asked: Any) -> Generator[None]:
-    """Errors of data say which loss such a target usually has, where another one was asked for."""
+def _blaming(rows: UsedRows, graph: gr.Graph, asked: Any) -> Generator[None]:
+    """Errors of data say which loss such a target usually has, where another was asked for, and that one takes it."""
     try:
         yield
     except ModelError as error:
         usual = None
-        if asked is not None and type(error) in (DataError, ModelError):
-            with suppress(DataError):  # of a target that no loss suits
-                usual = _of_target(coded(rows))
+        if asked is not None and (type(error) is DataError or ENDLESS in str(error)):
+            with suppress(ModelError):  # of data that its loss does not take either, and of a target that none suits
+                tried, family = _finite(coded(rows), _of_target(coded(rows)), graph, ())
+                _problem(tried, family, graph, gr.L2())
+                usual = family
         if usual is None or usual.name == getattr(asked, "__name__", asked):
             raise
         said = f"leave loss= out: {usual.name} is the loss of such a target, {usual.why}"

@@ -7,6 +7,7 @@ from .columns import is_series as is_series
 from .columns import listed as listed
 from .columns import names_of as names_of
 from .columns import raw as raw
+from .conversions import parts_of as parts_of
 from .data import NodeData as NodeData
 from .graph import Graph as Graph
 from .graph import components_of as components_of

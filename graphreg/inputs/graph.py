@@ -155,6 +155,7 @@ class Graph(Frozen, Shown):
 
     # ---- constructors ------------------------------------------------------------------------------------------------
     @staticmethod
+    @checks.named
     def of(graph: Any, repeated: str = "error", edge_weight: Any = None) -> Graph:
         """``graph`` as a `Graph`, whatever holds it:
 

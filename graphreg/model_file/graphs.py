@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SOURCES: dict[str, tuple[str, ...]] = {  # with the keys that belong to each
-    "edges": ("nodes", "tail", "head", "weight"),
+    "edges": ("nodes", "tail", "head", "edge_weight"),
     "adjacency": ("nodes",),
     "family": ("size", "labels"),
 }
@@ -78,7 +78,7 @@ def _edges(keys: GraphKeys, place: Place, folders: Folders) -> tuple[list[Edge],
         check_columns(frame, [name], file, place.at(key))
     if ends["tail"] == ends["head"]:
         place.at("tail").refuse(f"tail and head are the same column, {ends['tail']!r}")
-    weights = _weights(frame, keys.weight, file, place.at("weight"))
+    weights = _weights(frame, keys.edge_weight, file, place.at("edge_weight"))
     tails, heads = (label_list(frame, name, file, place.at(key)) for key, name in ends.items())
     edges = list(zip(tails, heads, weights, strict=True))
     return edges, [label for a, b, _ in edges for label in (a, b)], file

@@ -177,7 +177,7 @@ def _features(
     names = [str(name) for name in frame.columns if name not in taken] if others else list(keys.features)
     text = [name for name in names if frame[name].dtype.kind not in "biuf"]
     if text:
-        remedy = "list them in exclude" if others else "leave them out, or code them as numbers"
+        remedy = f"name them in categories, {'list them in exclude' if others else 'leave them out'}, or code them"
         if text[0] in label_columns:
             remedy = "columns of clusters are read as text; for a feature, repeat the column under another name"
         which = "is" if len(text) == 1 else "are"

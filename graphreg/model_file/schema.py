@@ -98,7 +98,7 @@ class GraphKeys:
     edges: str | None = None
     tail: str | None = None
     head: str | None = None
-    weight: str | None = None
+    edge_weight: str | None = None
     adjacency: str | None = None
     family: str | None = None
     size: int | list[int] | None = None

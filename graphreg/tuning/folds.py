@@ -157,7 +157,10 @@ def _pairs(values: Sequence[Any], M: int) -> list[tuple[Hashable, Array, Array]]
     """(train, test) pairs of positions or masks, checked."""
     out: list[tuple[Hashable, Array, Array]] = []
     for k, (train, test) in enumerate(values):
-        a, b = _positions(train, M, f"the train rows of fold {k}"), _positions(test, M, f"the test rows of fold {k}")
+        a, b = (
+            checks.positions(train, M, f"the train rows of fold {k}"),
+            checks.positions(test, M, f"the test rows of fold {k}"),
+        )
         both = np.intersect1d(a, b)
         if len(both):
             raise ModelError(
@@ -165,19 +168,6 @@ def _pairs(values: Sequence[Any], M: int) -> list[tuple[Hashable, Array, Array]]
             )
         out.append((k, a, b))
     return out
-
-
-def _positions(rows: Any, M: int, what: str) -> Array:
-    chosen = np.asarray(rows)
-    if chosen.dtype == bool and chosen.shape == (M,):
-        chosen = np.flatnonzero(chosen)
-    if chosen.ndim != 1 or not len(chosen) or chosen.dtype.kind not in "iu":
-        raise ModelError(f"{what} must be a mask of {M} entries or at least one position, got {rows!r}")
-    if chosen.min() < 0 or chosen.max() >= M:
-        raise ModelError(f"{what} name row {chosen[np.argmax(np.abs(chosen))]}; there are {M} rows, counted from 0")
-    if len(np.unique(chosen)) < len(chosen):
-        raise ModelError(f"{what} name a row twice; leave one of them")
-    return np.sort(chosen).astype(np.intp)
 
 
 # ---- what the training data determine --------------------------------------------------------------------------------

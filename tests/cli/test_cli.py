@@ -55,7 +55,7 @@ def test_solve_looks_for_proofs_within_the_time_as_fit_does(tmp_path, model, mon
     assert content["proved_count"] == list(clusters.count_range) == [content["count"]] * 2
     assert pd.read_csv(tmp_path / "out" / "edges.csv")["state"].tolist() == clusters.edges["state"].tolist()
     near = run("solve", model, "--rounds", "30", "--method", "PrimalDual", "--gap", "0").stdout
-    assert re.search(r", --gap [\d.e-]+ should decide them", near)  # and not gap=
+    assert re.search(r"; --gap [\d.e-]+ should decide them", near)  # and not gap=
 
     def out_of_time(*_arguments):
         assert 0.0 < left() < 300.0

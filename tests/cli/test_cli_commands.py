@@ -51,7 +51,7 @@ def test_methods_with_options(model):
         ("PrimalDual(2.0)", "an option has no name"),
         ("PrimalDual(**{})", "an option has no name"),
         ("PrimalDual(balance=1.0", "not of the form NAME"),
-        ("PrimalDual(balance=)", "cannot be read"),
+        ("PrimalDual(balance=)", "is not of the form"),
         ("PrimalDual()()", "not of the form NAME"),
         ("", "not of the form NAME"),
         ("PrimalDual(balance=1.0) + 1", "not of the form NAME"),
@@ -155,6 +155,9 @@ def test_check_penalty(tmp_path, model, monkeypatch):
             ("mine:X",),
             "Error: say which of the two mine:X is: graphreg check penalty mine:X or",
         ),
+        (("L2",), "Error: say which of the two L2 is: graphreg check penalty L2 or graphreg check loss L2"),
+        (("penalty", "L2(a"), "Error: NAME: 'L2(a' is not of the form NAME or NAME(option=value, ...)"),
+        (("penalty", "L2(k=1"), "Error: NAME: 'L2(k=1' is not of the form NAME or NAME(option=value, ...)"),
         (("loss", "HuberLoss(1)"), "Error: NAME: in 'HuberLoss(1)' an option has no name; write NAME(option=value"),
         (("loss", "L2"), "Error: L2: there is no loss 'L2'"),
     ],
@@ -185,7 +188,7 @@ def test_example_and_demo(tmp_path):
     assert run("example").stdout == (tmp_path / "river" / "model.toml").read_text()
     assert run("example", tmp_path / "river").exit_code == 2
     assert run("solve", tmp_path / "river" / "model.toml", "--quiet").exit_code == 0
-    shown = run("demo", "--out", tmp_path / "demo")
+    shown = run("demo")
     assert shown.exit_code == 0
     for heading in ("A model file", "Its dual", "Route 1", "Route 2", "Clusters"):
         assert f"== {heading}" in shown.stdout
@@ -193,7 +196,6 @@ def test_example_and_demo(tmp_path):
     assert (first, second) == ("Exact(clarabel)", "PrimalDual")
     assert float(re.search(r"the two answers differ by at most (\S+)", shown.stdout)[1]) > 0.0
     assert "Exact(clarabel)       certified" in shown.stdout
-    assert json.loads((tmp_path / "demo" / "result.json").read_text())["status"] == "certified"
 
 
 @pytest.mark.parametrize(("kind", "name", "file"), [("penalty", "SoftL1", "soft_l1"), ("loss", "MyLoss", "my_loss")])

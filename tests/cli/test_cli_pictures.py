@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from cli_cases import run
 
-import graphreg as gr
 from graphreg import plots
 from graphreg.base import files
 from graphreg.cli import folder as folder_module
@@ -86,21 +85,6 @@ def test_a_comparison_is_told_and_written_before_its_picture(tmp_path, model, mo
     assert done.stderr.startswith("gaps.png could not be drawn: TypeError")
     assert pd.read_csv(tmp_path / "table.csv")["method"].tolist() == ["PrimalDual"]
     assert not (tmp_path / "gaps.png").exists()
-
-
-def test_the_tour_goes_on_without_its_picture(tmp_path, model, monkeypatch):
-    def tour(use):
-        file = gr.read_model(model)
-        use(file, file.solve())
-        yield "The last heading", "its text"
-
-    monkeypatch.setattr("graphreg.cli.example.tour", tour)
-    monkeypatch.setattr(plots, "plot_graph", None)
-    done = run("demo", "--out", tmp_path / "out")
-    assert done.exit_code == 7
-    assert "== The last heading ==" in done.stdout
-    assert "graph.png could not be drawn" in done.stderr
-    assert (tmp_path / "out" / "coefficients.csv").exists()
 
 
 # ---- what stands in the folder ---------------------------------------------------------------------------------------

@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from cli_cases import run
+from click.testing import CliRunner
 from model_files import BASE, write
 
 import graphreg as gr
-from graphreg.cli import exits
+from graphreg.cli import exits, main
 from graphreg.errors import MethodWarning, ModelFileError
 from graphreg.fitting import UNFITTED
 
@@ -209,6 +210,16 @@ def test_predictions_of_rows_with_derived_and_standardised_columns(model, tmp_pa
     assert found["prediction"].tolist() == pytest.approx(expected.tolist(), rel=1e-9)
     assert found["site"].tolist() == ["01", "03"]
     assert found[["dose", "age", "twice"]].to_numpy().tolist() == [[5.0, 1.0, 2.0], [4.0, 2.0, 4.0]]  # in their units
+
+
+def test_rows_on_standard_input_are_predicted(model, tmp_path):
+    rows = (tmp_path / "visits.csv").read_bytes()
+    done = CliRunner().invoke(main, ["predict", str(model), "-"], input=rows)
+    assert done.exit_code == 0, done.output
+    assert done.stdout == run("predict", model, tmp_path / "visits.csv").stdout
+    wrong = CliRunner().invoke(main, ["predict", str(model), "-"], input=rows.replace(b"dose", b"doze", 1))
+    assert wrong.exit_code == exits.DATA
+    assert "there is no column 'dose'; did you mean 'doze'?" in wrong.output
 
 
 @pytest.mark.parametrize("rounds", [1, None])

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import json
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from cli_cases import run
+from click.testing import CliRunner
+from places import ROOT
 
 import graphreg as gr
 from graphreg.base.clock import OutOfTimeError, left
 from graphreg.certificate.edges import clusters
+from graphreg.cli import main
 from graphreg.cli.program import typed
 from graphreg.fitting import reading, recipe
 from graphreg.tuning.warm import Warm
@@ -253,3 +263,74 @@ def test_remedies_are_those_that_can_be_typed():
         "take gr.inference.local_regions in Python with covariance='model'; leave --loss out: PoissonLoss is the "
         "loss of such a target"
     )
+    assert typed("say which: strengths=[0.01, 0.1, 1.0]; or leave strengths= out") == (
+        "say which: --strengths 0.01,0.1,1.0; or leave --strengths out"
+    )
+
+
+def test_the_command_has_what_the_function_has():
+    options = {option.name for option in main.commands["fit"].params}
+    lacking = set(inspect.signature(gr.fit).parameters) - options
+    assert lacking == {"graph", "progress"}  # which are EDGES, and --quiet
+
+
+def test_strengths_penalty_memory_and_jobs_are_those_of_the_function(folder):
+    asked = ("fit", "visits.csv", "edges.csv", *ASKED, "--missing", "drop", "--json")
+    more = ("--strengths", "0.5,2", "--penalty", "HuberNorm(delta=0.5)", "--jobs", "2", "--memory", "4e9")
+    done = json.loads(run(*asked, *more).stdout)
+    how = {"missing": "drop", "strengths": [0.5, 2.0], "penalty": gr.HuberNorm(delta=0.5), "memory": 4e9}
+    found = gr.fit("visits.csv", "edges.csv", target="visits", node="clinic", folds=2, **how)
+    assert done["scores"]["this fit"]["mse"] == pytest.approx(found.scores["mse"]["this fit"], rel=1e-9)
+    assert done["coefficients"]["St. B"]["age"] == pytest.approx(found.table().loc["St. B", "age"], rel=1e-9)
+    counted = json.loads(run(*asked, "--strengths", "6").stdout)
+    found = gr.fit("visits.csv", "edges.csv", target="visits", node="clinic", folds=2, missing="drop", strengths=6)
+    assert len(found.validation.grid.points) == 7
+    assert counted["coefficients"]["St. B"]["age"] == pytest.approx(found.table().loc["St. B", "age"], rel=1e-9)
+    assert set(counted["scores"]) == {"this fit", "one model for all", "every node alone"}  # both ends are among them
+    assert "there is no penalty 'L7'" in run(*asked, "--penalty", "L7").output
+
+
+def test_memory_that_is_not_allowed_is_one_line(folder):
+    done = run("fit", "visits.csv", "edges.csv", *ASKED, "--missing", "drop", "--memory", "100")
+    assert done.exit_code == 5
+    assert re.fullmatch(r"Error: .* GB may be used; take a smaller problem, more memory, .*\n", done.stderr)
+
+
+def test_tables_come_from_pipes_and_what_is_wrong_is_said_by_their_lines(folder):
+    rows, asked = Path("visits.csv").read_bytes(), ("visits.csv", "edges.csv", *ASKED, "--missing", "drop")
+
+    def piped(*arguments, given=rows):
+        return CliRunner().invoke(main, ["fit", *arguments], input=given)
+
+    whole = run("fit", *asked).stdout
+    assert piped("-", *asked[1:]).stdout == whole
+    assert piped("-", *asked[1:], given=rows.replace(b"St. B,", b"St. B ,", 1)).exit_code == 3
+    os.mkfifo("pipe")
+    with ThreadPoolExecutor() as others:
+        others.submit(Path("pipe").write_bytes, rows)
+        assert run("fit", "pipe", *asked[1:]).stdout == whole
+    wrong = piped(*asked, "--predict", "-", "out.csv", given=b"clinic,age\nSt. A,old\n")
+    assert "'age' is no number in line 2: 'old'" in wrong.output
+    done = piped(*asked, "--predict", "-", "out.csv", given=b"clinic,age\nSt. A,40\n")
+    assert done.exit_code == 0, done.output
+    assert len(pd.read_csv("out.csv")) == 1
+
+
+@pytest.mark.parametrize(("more", "seen"), [((), True), (("--quiet",), False)])
+def test_a_first_word_comes_before_what_takes_long_to_import(folder, more, seen):
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-X", "importtime", "-m", "graphreg", "fit", "no.csv", "edges.csv", *ASKED, *more]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=theirs, env=os.environ | {"PYTHONPATH": str(ROOT)}
+    ) as done:
+        os.close(theirs)
+        said = b""
+        with suppress(OSError):  # the end of what a terminal shows
+            while part := os.read(ours, 65536):
+                said += part
+        assert done.stdout.read() == b""
+    os.close(ours)
+    assert b"Error: there is no file 'no.csv'" in said
+    assert (b"starting" in said) is seen
+    if seen:
+        assert said.index(b"starting") < said.index(b"scipy")

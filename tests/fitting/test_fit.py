@@ -19,6 +19,7 @@ from graphreg.fitting import recipe
 
 NODES = [f"n{k}" for k in range(8)]
 PATH = nx.path_graph(NODES)
+HALVES = [(a, b) for a, b in PATH.edges() if (a, b) != (NODES[3], NODES[4])]
 
 
 def incomes(n=12, seed=0, change=1.2):
@@ -446,6 +447,29 @@ def test_errors_that_are_not_of_the_target_blame_no_loss():
     with pytest.raises(ModelError) as error:
         gr.fit(incomes(), PATH, target="y", node="node", loss="HuberLoss", strengths=[1.0], folds=1000)
     assert "loss" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("loss", "change", "how", "said"),
+    [
+        ("HuberLoss", {"y": 1e200 * RNG.normal(size=96)}, {}, "its square overflows; rescale the column"),
+        ("PoissonLoss", {"y": RNG.poisson(9, 96) / 7, "v": 0.0}, {"weights": "v"}, "'v' is not positive in rows 0"),
+        ("PoissonLoss", {"y": RNG.poisson(9, 96) / 7, "v": np.inf}, {"weights": "v"}, "'v' is infinite in rows 0"),
+        ("PoissonLoss", {"y": RNG.poisson(9, 96) / 7}, {"folds": 1000}, "folds must be between 2 and"),
+        (
+            "MultinomialLoss",
+            {"y": np.arange(96) % 5 * (np.arange(96) > 47)},
+            {"graph": HALVES},
+            "intercept is infinite",
+        ),
+    ],
+)
+def test_a_loss_is_blamed_only_where_the_usual_one_takes_the_data(loss, change, how, said):
+    frame = incomes().assign(**change)
+    with pytest.raises(ModelError) as error:
+        gr.fit(frame, **{"graph": PATH, "folds": 2, **how}, target="y", node="node", loss=loss, strengths=[1.0])
+    assert said in str(error.value)
+    assert "loss=" not in str(error.value)
 
 
 @pytest.mark.parametrize("y", ["own", "all"])

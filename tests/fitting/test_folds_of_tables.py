@@ -77,7 +77,11 @@ def test_pairs_of_an_iterator_serve_both_validations():
 def test_a_column_of_folds_is_no_feature():
     frame = shops()
     assert fitted(frame, "week", features=None).rows.numbers == ("price",)
-    assert fitted(frame, "week", features=["week", "price"]).rows.numbers == ("week", "price")
+    both = fitted(frame, "week", features=["week", "price"])
+    assert both.rows.numbers == ("week", "price")
+    said = "'week' says the folds, and is no feature"
+    assert said in fitted(frame, "week").remarks
+    assert said not in both.remarks
 
 
 @pytest.mark.parametrize(
@@ -85,8 +89,8 @@ def test_a_column_of_folds_is_no_feature():
     [
         ("weak", "did you mean 'week'"),
         ([0, 1] * 30, "there are 60 fold labels and 72 rows"),
-        ([([0, 1], [2, 72]), ([2], [3])], "fold 0 names a row that is not there: of 72 rows"),
-        ([([0.5], [2]), ([2], [3])], "fold 0 must name rows by a mask of 72 entries or by position"),
+        ([([0, 1], [2, 72]), ([2], [3])], "rows of fold 0 name row 72; there are 72 rows, counted from 0"),
+        ([([0.5], [2]), ([2], [3])], "rows of fold 0 must be a mask of 72 entries or at least one position"),
     ],
 )
 def test_folds_that_are_wrong_are_named(folds, said):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from itertools import pairwise
 
 import networkx as nx
@@ -10,7 +11,7 @@ import pandas as pd
 import pytest
 
 import graphreg as gr
-from graphreg.errors import DataError, GraphError, ModelError
+from graphreg.errors import ArgumentError, DataError, GraphError, ModelError
 from graphreg.fitting import Asked, recipe, refuse_look_alikes
 from graphreg.fitting.reading import POOLED
 
@@ -215,6 +216,39 @@ def test_edges_that_stand_several_times_are_summed_whatever_holds_them(kind):
     with pytest.raises(GraphError, match='repeated="sum"'):
         gr.fit(labelled(), edges, **HOW)
     assert gr.fit(labelled(), edges, repeated="sum", **HOW).graph.weight.tolist() == [2.0, *[1.0] * 11]
+
+
+@pytest.mark.parametrize("ids", ["strip", "text"])
+@pytest.mark.parametrize("as_file", [False, True])
+def test_what_was_done_to_labels_and_edges_is_said_with_counts(ids, as_file, tmp_path):
+    plain = pd.DataFrame({"region": np.repeat([1, 2, 3], 6), "y": np.arange(18.0) % 5})
+    rows = plain.assign(region=np.repeat(["1 ", "2", " 3"], 6)) if ids == "strip" else plain
+    edges = pd.DataFrame([("1", "2"), ("2", "3"), ("2", "1"), ("1", "2")], columns=["a", "b"])
+    if ids == "strip":
+        edges.loc[1] = ["2 ", "3"]
+    graph = tmp_path / "edges.csv" if as_file else edges
+    edges.to_csv(tmp_path / "edges.csv", index=False)
+    found = gr.fit(write(rows, tmp_path) if as_file else rows, graph, **HOW, ids=ids, repeated="sum")
+    where = ("table.csv", "edges.csv") if as_file else ("the table", "the graph")
+    said = ["2 of 4 edges repeat others, and their weights were summed"]
+    if ids == "strip":
+        said.append(f"2 of the labels of {where[0]} lost spaces at their ends: '1 ', ' 3'")
+        said.append(f"1 of the labels of {where[1]} lost spaces at their ends: '2 '")
+    elif not as_file:
+        said.append("3 of the labels of the table were made text: 1, 2, 3")
+    assert set(said) == set(found.remarks)
+    assert "a graph of 3 nodes and 2 edges, with weights from 1 to 3" in " ".join(str(found).split())
+    found.report(tmp_path / "fit.html")
+    page = html.unescape((tmp_path / "fit.html").read_text())
+    assert all(each in page and each in " ".join(str(found).split()) for each in said)
+    once = gr.fit(rows, edges.iloc[:2], **HOW, ids=ids)
+    assert not [each for each in once.remarks if "summed" in each]
+
+
+def test_weights_that_are_not_positive_are_named_by_their_lines(tmp_path):
+    rows = labelled().assign(days=np.arange(52) % 20 - 1.0)
+    with pytest.raises(DataError, match=r"'days' is not positive in lines 2, 3, 22, 23 and 2 more; mend that"):
+        gr.fit(write(rows, tmp_path), chain(*NAMED), weights="days", loss="PoissonLoss", **HOW)
 
 
 def test_rows_that_are_copies_are_counted():
@@ -430,10 +464,17 @@ def test_features_that_are_constant_within_each_node_are_named_once(frame, edges
     )
 
 
-@pytest.mark.parametrize("strengths", [0.5, 20, np.float64(0.5)])
-def test_strengths_that_are_no_sequence_are_refused(strengths):
-    with pytest.raises(ModelError, match=r"strengths must be numbers, as in \[0.1, 1.0\], got "):
+@pytest.mark.parametrize("strengths", [0.5, 0, True, np.float64(0.5)])
+def test_strengths_that_are_neither_numbers_nor_how_many_are_refused(strengths):
+    with pytest.raises(ModelError, match=r"strengths must be (numbers, as in \[0.1, 1.0\], or how many|.* 1), got "):
         gr.fit(labelled(), chain(*NAMED), target="y", node="region", strengths=strengths)
+
+
+def test_arguments_by_other_names_are_told_the_right_one():
+    with pytest.raises(ArgumentError, match="no argument 'y'; here it is target="):
+        gr.fit(labelled(), chain(*NAMED), y="y", node="region")
+    with pytest.raises(ArgumentError, match=r"^Graph\.of has no argument 'weight'; did you mean 'edge_weight'"):
+        gr.Graph.of(chain(*NAMED), weight="km")
 
 
 def test_remedies_name_arguments_that_the_call_has():

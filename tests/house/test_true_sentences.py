@@ -21,6 +21,7 @@ from places import DOCS, EXAMPLES, README, ROOT
 import graphreg as gr
 from graphreg.auditing import referee
 from graphreg.cli import main
+from graphreg.fitting import recipe
 from graphreg.inference import decentralised
 from graphreg.inference.hypotheses import linear
 from graphreg.model_file.schema import TABLES
@@ -112,6 +113,7 @@ def metropolis():
 # What a sentence in words, or of a default that is filled in later, comes to.
 MEANT = {
     "auditing.referee.audit rounds": lambda: (referee.ROUNDS, referee.MORE) == (3000, 12000),
+    "fitting.recipe.fit strengths": lambda: recipe.STRENGTHS == 20,
     "inference.decentralised.estimate method": lambda: decentralised.BURN_IN == 5,
     "inference.regions.ConfidenceRegion.test value": lambda: np.all(linear(np.eye(1), None, ["x"])[1] == 0.0),
     "inputs.data.NodeData weights": lambda: np.all(DATA.weights == 1.0),
@@ -161,6 +163,7 @@ def test_docstrings_speak_true_of_defaults():
 # ---- the command line ------------------------------------------------------------------------------------------------
 SAID_OF_OPTIONS = {"by default 3,000 to 12,000": lambda: (referee.ROUNDS, referee.MORE) == (3000, 12000)}
 SAID_OF_OPTIONS |= {"by default 1 and 3": option(gr.testing.check_penalty, "k", (1, 3))}
+SAID_OF_OPTIONS |= {"by default 20 and a tiny one": lambda: recipe.STRENGTHS == 20 and recipe.ALONE == 1e-6}
 
 
 def options_of(command):

@@ -127,10 +127,13 @@ ERRORS = [
     (wrong("data", target="respons"), r"\[data\] target: visits.csv has no column 'respons'; did you mean 'response'"),
     (wrong("data", features=["doze"]), r"\[data\] features: visits.csv has no column 'doze'; did you mean 'dose'"),
     (wrong("data", features="all"), r"\[data\] features: this must be 'others' or a list of text, got 'all'"),
-    (wrong("data", features=["region"]), r"\[data\] features: 'region' of visits.csv is not numeric; leave them out"),
+    (
+        wrong("data", features=["region"]),
+        r"\[data\] features: 'region' of visits.csv is not numeric; name them in categories, leave",
+    ),
     (
         wrong("data", features="others"),
-        r"\[data\] features: 'region', 'district' of .* not numeric; list them in exclude",
+        r"\[data\] features: 'region', 'district' of .* not numeric; name them in categories, list them in exclude,",
     ),
     (wrong("data", exclude=["age"]), r"\[data\] exclude: this goes with features = \"others\" only"),
     (wrong("data", weights="base"), r"\[data\]: the sample weight 'base' is .* at the node '01', row"),
@@ -142,8 +145,9 @@ ERRORS = [
     (wrong("graph", edges="roads.cvs"), r"\[graph\] edges: there is no file 'roads.cvs'"),
     (wrong("graph", head="c"), r"\[graph\] head: roads.csv has no column 'c'"),
     (wrong("graph", tail="b", head="b"), r"\[graph\] tail: tail and head are the same column"),
-    (wrong("graph", weight="wide"), r"\[graph\] weight: roads.csv has no column 'wide'"),
-    (wrong("graph", weight="a"), r"\[graph\] weight: the column 'a' of roads.csv is not numeric"),
+    (wrong("graph", edge_weight="wide"), r"\[graph\] edge_weight: roads.csv has no column 'wide'"),
+    (wrong("graph", weight="wide"), r"\[graph\] has no key 'weight'; did you mean 'edge_weight'"),
+    (wrong("graph", edge_weight="a"), r"\[graph\] edge_weight: the column 'a' of roads.csv is not numeric"),
     (wrong("graph", family="path"), r"\[graph\] needs exactly one of the keys 'edges', 'adjacency' or 'family', got 2"),
     (wrong("graph", size=3), r"\[graph\] size: this does not go with 'edges'"),
     *(
@@ -328,7 +332,7 @@ def test_tables_that_cannot_be_used(tmp_path, frame, name, text, message):
 def test_edges_without_rows_have_no_weights_to_complain_of(tmp_path, frame):
     (tmp_path / "roads.csv").write_text("a,b,wide\n")
     with pytest.raises(DataError, match=r"\[graph\] edges: roads.csv has no rows below its header: there is no edge"):
-        read(tmp_path, {**BASE, "graph": {"edges": "roads.csv", "weight": "wide"}})
+        read(tmp_path, {**BASE, "graph": {"edges": "roads.csv", "edge_weight": "wide"}})
 
 
 @pytest.mark.parametrize(

@@ -248,12 +248,15 @@ def _advice(certificate: Certificate, claims: list[_Claim], proved: bool) -> tup
     is none that doubles can tell."""
     shares = np.concatenate([np.zeros(0), *(claim.share[claim.state == "undecided"] for claim in claims)])
     enough = 0.5 * shares * (certificate.relative_gap if certificate.valid else 0.0)
-    by_gap = enough >= LEAST
+    by_gap, looked = enough >= LEAST, proved or not certificate.valid
+    if not len(shares):
+        return "", 0.0
+    said = ["no proof was found" if looked else "clusters(prove=True) looks for proofs"]  # and solves further for them
     if by_gap.all():
-        return (f"gap={enough.min():.0e} should decide them", float(enough.min())) if len(shares) else ("", 0.0)
-    some = f"a smaller gap= should decide {by_gap.sum()} of them; " * bool(by_gap.any())
-    found = "no proof was found" if proved or not certificate.valid else "clusters(prove=True) looks for proofs"
-    return f"{some}{found}", 0.0
+        said.append(f"gap={enough.min():.0e} should decide them")
+    elif by_gap.any():
+        said.append(f"a smaller gap= should decide {by_gap.sum()} of them")
+    return "; ".join(said), float(enough.min()) if by_gap.all() else 0.0
 
 
 def _counted(form: Form, claims: list[_Claim]) -> dict[str, int]:
