@@ -8,8 +8,10 @@ White 1985 and Cribari-Neto 2004 for its corrections in small samples; of graph-
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
@@ -22,8 +24,9 @@ from ..methods import Exact
 from ..oracles import STEPPING, NodeGradients, minimisers, without_gradient
 from ..running import solved
 from ..terms import Array, batches, feature_of, gram
-from ..terms.losses import AbstractSmoothLoss
+from ..terms.losses import AbstractSmoothLoss, at_rows
 
+T = TypeVar("T")
 COVARIANCES = ("HC0", "HC1", "HC2", "HC3", "HC4", "model")
 GAP = 1e-9  # relative, to which estimates are to be certified
 SUSPICIOUS = 1e-6  # below this share of the curvature of its design a fit may be on its way to infinity
@@ -57,6 +60,14 @@ class LocalFits(Suggesting):
     def fitted(self) -> Array:
         """The nodes that have data, a mask (n,)."""
         return self.counts > 0
+
+    def at(self, nodes: Array) -> LocalFits:
+        """The fits of these nodes alone."""
+        there = np.isin(np.arange(len(self.counts)), nodes)
+        if not (self.fitted & ~there).any():
+            return self
+        coef, counts = np.where(there[:, None], self.coef, np.nan), np.where(there, self.counts, 0)
+        return replace(self, form=only(self.form, nodes), coef=coef, counts=counts)
 
     @cached_property
     def certificate(self) -> Certificate:
@@ -100,7 +111,8 @@ class LocalFits(Suggesting):
             for batch in batches(block.node, scores):
                 out[batch.nodes] += gram(batch.X, batch.mask)
         if kind == "HC1":
-            self.check_residual_df("HC1")
+            for why in self.short("HC1").values():
+                raise DataError(why)
             out *= (self.counts / np.maximum(self.counts - self.form.d, 1))[:, None, None]
         return out
 
@@ -186,15 +198,14 @@ class LocalFits(Suggesting):
         out[self.fitted] = C.transpose(0, 2, 1) @ scaled @ C
         return out
 
-    def check_residual_df(self, what: str, nodes: Array | None = None) -> None:
-        """Refuses nodes (a mask; by default all that have data) whose samples leave nothing to tell the noise by."""
-        bad = np.flatnonzero((self.fitted if nodes is None else nodes) & (self.counts <= self.form.d))
-        if bad.size:
-            label, m = self.form.labels[bad[0]], self.counts[bad[0]]
-            raise DataError(
-                f"the node {label!r} has {m} samples for {self.form.d} coefficients: no residual degrees of "
-                f"freedom are left for the noise, which {what} needs; give it more samples, or use fewer features"
-            )
+    def short(self, what: str) -> dict[int, str]:
+        """The nodes whose samples leave nothing to tell the noise by, each with these words."""
+        return {
+            i: f"the node {self.form.labels[i]!r} has {self.counts[i]} samples for {self.form.d} coefficients: no "
+            f"residual degrees of freedom are left for the noise, which {what} needs; give it more samples, or use "
+            "fewer features"
+            for i in np.flatnonzero(self.fitted & (self.counts <= self.form.d)).tolist()
+        }
 
 
 def local_fits(form: Form) -> LocalFits:
@@ -234,6 +245,37 @@ def local_fits(form: Form) -> LocalFits:
             )
     w[counts == 0] = np.nan
     return LocalFits(form, w, H, counts)
+
+
+def only(form: Form, nodes: Array) -> Form:
+    """The form with the samples of these nodes alone."""
+    some = [(block, np.flatnonzero(np.isin(block.node, nodes))) for block in form.at_nodes]
+    samples = [replace(block.part(rows), loss=at_rows(block.loss, rows)) for block, rows in some if rows.size]
+    return replace(form, samples=tuple(samples))
+
+
+def spared(
+    nodes: Array, attempt: Callable[[Array], T], trial: Callable[[Array], object] | None = None
+) -> tuple[T | None, dict[int, str]]:
+    """``attempt(nodes)`` without the nodes whose data stop it, and the reason of each of these, which are found by
+    halving, with a ``trial`` that costs less; None where all stop it."""
+
+    def lost(part: Array) -> dict[int, str]:
+        try:
+            (trial or attempt)(part)
+        except DataError as error:
+            if len(part) == 1:
+                return {int(part[0]): str(error)}
+            half = len(part) // 2
+            return lost(part[:half]) | lost(part[half:])
+        return {}
+
+    try:
+        return attempt(nodes), {}
+    except DataError:
+        left_out = lost(nodes)
+    rest = np.setdiff1d(nodes, list(left_out))
+    return attempt(rest) if rest.size else None, left_out
 
 
 def _newton(gradients: NodeGradients, w: Array) -> tuple[Array, Array]:

@@ -316,6 +316,7 @@ def test_nodes_whose_data_give_no_region_leave_those_of_the_others_alone():
             regions["few"]
         with pytest.raises(DataError, match="1 samples for 2"):
             regions["one"]
+    assert list(local_regions(problem, "model").left_out) == ["one"]
     alone = gr.Problem(gr.SquaredLoss(gr.NodeData.from_dict({k: samples[k] for k in ("few", "one")})))
     with pytest.raises(DataError, match=r"'one'.*not determined"):
         local_regions(alone)
