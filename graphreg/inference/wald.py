@@ -98,7 +98,7 @@ def wald(delta: Array, omega: Array, ends: EndsUnderTest, nu: Array | None = Non
 
         nu_e = k (k + 1) / sum over its ends of (tr(V^2) + tr(V)^2) / nu_i,    V = Omega_i (Omega_i + Omega_j)^-1
 
-    (the multivariate Behrens-Fisher problem: Krishnamoorthy and Yu 2004). W^2 is nan where Omega_i + Omega_j is singular.
+    (the multivariate Behrens-Fisher problem: Krishnamoorthy and Yu 2004). W^2 is nan where a sum is singular.
     """
     k, m = ends.k, len(ends.tail)
     statistic, out = np.empty(m), np.full(m, np.inf)

@@ -207,7 +207,7 @@ def test_bad_arguments_are_named():
     with pytest.raises(GraphError, match="no edges to test"):
         edge_tests(loss, graph)
     graph.add_edge("c", "d")
-    with pytest.raises(DataError, match="no edge can be tested; the edge 'c' - 'd'.*'c' has no data"):
+    with pytest.raises(DataError, match=r"no edge can be tested; the edge 'c' - 'd'.*'c' has no data"):
         edge_tests(loss, graph)
     with pytest.raises(DataError, match="one node, 'a'"):
         edge_tests(gr.SquaredLoss(gr.NodeData.from_dict({"a": (np.eye(2), [0.0, 1.0])})))
