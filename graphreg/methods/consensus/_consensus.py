@@ -23,8 +23,14 @@ def missing(form: Form, mixing: MixingMatrix | str, lazy: bool, stepped: bool) -
     out = [*without_gradient(form), *_not_tied(form)]
     out += [] if out else _apart(form)
     if not (out or stepped):
-        said = "has no bound of its curvature, so no step follows: give step_size=, a number, or D and gamma of a "
-        said += "DecreasingStep"
+        said = "has no bound of its curvature, so no step follows: give step_size=gr.DecreasingStep(D=..., gamma=...) or a "
+        said += (
+            "number to the method (to gr.inference.estimate method=gr.ExactDiffusion(...)); of counts the first step "
+        )
+        said += (
+            "should be about 1 / (nodes x the largest of count x squared length of the features), and D 2.5 / (mean "
+        )
+        said += "count x the least eigenvalue of the mean of x x')"
         out += [f"{name} {said}" for name in unbounded(form)]
     if not out and isinstance(mixing, MixingMatrix):
         out += mixing.wrong(form, lazy)
