@@ -45,13 +45,6 @@ CORRECTED = {
 }
 
 
-NAMES = {
-    "bonferroni": "after Bonferroni's correction",
-    "bh": "after the correction of Benjamini and Hochberg",
-    "none": "without a correction for many tests",
-}
-
-
 @dataclass(frozen=True)
 class TestOptions:
     """The correction, the level, whether the graph was given, and which coefficients are tested."""
@@ -64,7 +57,9 @@ class TestOptions:
 
 def verdict(differ: int, tested: int, asked: TestOptions) -> str:
     """The verdict of the tests, in plain words."""
-    level = f"at the level {100 * asked.alpha:g}% {NAMES[asked.correction]}"
+    after = f"after {CORRECTED[asked.correction].partition(':')[0]}"
+    after = "without a correction for many tests" if asked.correction == "none" else after
+    level = f"at the level {100 * asked.alpha:g}% {after}"
     if not differ and tested == 1:
         return f"At the one tested edge the two nodes do not differ, {level}. That does not prove them equal."
     if not differ:
@@ -75,9 +70,7 @@ def verdict(differ: int, tested: int, asked: TestOptions) -> str:
     return head if not rest else f"{head} The samples do not tell the ends of the {other} apart."
 
 
-def assumed(
-    fits: LocalFits, used: Array, reference: Reference, untested: list[str], asked: TestOptions
-) -> tuple[str, ...]:
+def assumed(fits: LocalFits, used: Array, reference: Reference, untested: list[str], asked: TestOptions) -> list[str]:
     """The sentences under the table: ``used`` names the covariance of every edge that was tested."""
     out = ["the samples are independent, within a node and between nodes, and each node's own estimate is near normal"]
     out.append(fits.worth)
@@ -102,7 +95,7 @@ def assumed(
         out.append("no graph was given: all pairs of nodes with data are tested")
     out.append(CORRECTED[asked.correction].format(alpha=asked.alpha))
     out.append("a kept edge is one whose ends were not told apart, which does not prove them equal")
-    return tuple(out)
+    return out
 
 
 # ---- the tests -------------------------------------------------------------------------------------------------------
@@ -192,17 +185,11 @@ def edge_tests(
     nodes = np.unique(np.concatenate([block.node for block in form.at_nodes]))
     fits, lost = spared(nodes, lambda part: local_fits(only(form, part)))
     lost |= {i: f"the node {form.labels[i]!r} has no data" for i in np.setdiff1d(np.arange(form.n), nodes).tolist()}
-    untested = _of_nodes(ends, lost)
-    if fits is None or untested.all():
-        raise DataError(_nothing(ends, untested))
-    _warn_of_few(fits, _at(ends, untested == ""))
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what overflows is refused or tells nothing
-        if covariance != "model":
-            silent = noiseless(fits)
-            untested[(untested == "") & silent[ends.tail] & silent[ends.head]] = NOISELESS
-        found = _without(ends, untested, lambda left: _test(fits, left, covariance))
+    with np.errstate(all="ignore"):  # what overflows is refused or tells nothing
+        found = _without(ends, _of_nodes(ends, lost), lambda left: _heard(fits, left, covariance))
     if (found["untested"] != "").all():
-        raise DataError(_nothing(ends, found["untested"].to_numpy()))
+        first = f"{ends.labels[ends.tail[0]]!r} - {ends.labels[ends.head[0]]!r}"
+        raise DataError(f"no edge can be tested; the edge {first} cannot be tested: {found['untested'].iloc[0]}")
     return _table(fits, ends, found, TestOptions(correction or "none", float(alpha), given, what))
 
 
@@ -278,17 +265,20 @@ def _of_nodes(ends: EndsUnderTest, lost: Mapping[int, str]) -> Array:
     return np.array([lost.get(i) or lost.get(j, "") for i, j in both], dtype=object)
 
 
-def _nothing(ends: EndsUnderTest, untested: Array) -> str:
-    first = f"{ends.labels[ends.tail[0]]!r} - {ends.labels[ends.head[0]]!r}"
-    return f"no edge can be tested; the edge {first} cannot be tested: {untested[0]}"
-
-
 def _without(ends: EndsUnderTest, untested: Array, test: Callable[[EndsUnderTest], pd.DataFrame]) -> pd.DataFrame:
     """The tests of the edges that can be tested, among rows of nan for the others, with the reason of each."""
     left, why = np.flatnonzero(untested == ""), untested.copy()
     found = test(_at(ends, left)).set_index(left) if left.size else pd.DataFrame(columns=["covariance"])
     why[left] = found.get("untested")
     return found.reindex(range(len(why))).assign(untested=why)
+
+
+def _heard(fits: LocalFits, ends: EndsUnderTest, covariance: str) -> pd.DataFrame:
+    """The tests of edges between nodes that have fits, but for those between two without noise."""
+    _warn_of_few(fits, ends)
+    silent = noiseless(fits) & (covariance != "model")
+    untested = np.where(silent[ends.tail] & silent[ends.head], NOISELESS, "").astype(object)
+    return _without(ends, untested, lambda left: _test(fits, left, covariance))
 
 
 def _test(fits: LocalFits, ends: EndsUnderTest, covariance: str) -> pd.DataFrame:
@@ -346,10 +336,10 @@ def _robust(fits: LocalFits, ends: EndsUnderTest) -> pd.DataFrame:
 def _sandwich(fits: LocalFits, ends: EndsUnderTest, kind: str, name: str) -> pd.DataFrame:
     """Judged by Hotelling's T^2 as "robust", else by chi-square."""
     nodes = np.unique(np.concatenate([ends.tail, ends.head]))
-    found, lost = spared(nodes, lambda part: fits.at(part).covariance(kind))
+    again = lambda part: fits if part is nodes else local_fits(only(fits.form, part))  # noqa: E731
+    found, lost = spared(nodes, lambda part: again(part).covariance(kind))
 
     def test(left: EndsUnderTest) -> pd.DataFrame:
-        assert found is not None
         omega, robust = left.part(found), name == "robust"
         statistic, nu = wald(_difference(fits, left), omega, left, degrees(fits, left) if robust else None)
         many = Reference(left.k, nu, np.ones(len(nu)))

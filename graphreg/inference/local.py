@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from ..running import solved
 from ..terms import Array, batches, feature_of, gram
 from ..terms.losses import AbstractSmoothLoss, at_rows
 
-T = TypeVar("T")
 COVARIANCES = ("HC0", "HC1", "HC2", "HC3", "HC4", "model")
 GAP = 1e-9  # relative, to which estimates are to be certified
 SUSPICIOUS = 1e-6  # below this share of the curvature of its design a fit may be on its way to infinity
@@ -60,14 +59,6 @@ class LocalFits(Suggesting):
     def fitted(self) -> Array:
         """The nodes that have data, a mask (n,)."""
         return self.counts > 0
-
-    def at(self, nodes: Array) -> LocalFits:
-        """The fits of these nodes alone."""
-        there = np.isin(np.arange(len(self.counts)), nodes)
-        if not (self.fitted & ~there).any():
-            return self
-        coef, counts = np.where(there[:, None], self.coef, np.nan), np.where(there, self.counts, 0)
-        return replace(self, form=only(self.form, nodes), coef=coef, counts=counts)
 
     @cached_property
     def certificate(self) -> Certificate:
@@ -255,27 +246,18 @@ def only(form: Form, nodes: Array) -> Form:
 
 
 def spared(
-    nodes: Array, attempt: Callable[[Array], T], trial: Callable[[Array], object] | None = None
-) -> tuple[T | None, dict[int, str]]:
-    """``attempt(nodes)`` without the nodes whose data stop it, and the reason of each of these, which are found by
-    halving, with a ``trial`` that costs less; None where all stop it."""
-
-    def lost(part: Array) -> dict[int, str]:
-        try:
-            (trial or attempt)(part)
-        except DataError as error:
-            if len(part) == 1:
-                return {int(part[0]): str(error)}
-            half = len(part) // 2
-            return lost(part[:half]) | lost(part[half:])
-        return {}
-
+    nodes: Array, attempt: Callable[[Array], Any], trial: Callable[[Array], object] | None = None
+) -> tuple[Any, dict[int, str]]:
+    """``attempt(nodes)`` without the nodes whose data stop it, None where all do, and the reason of each of these: they
+    are found by halving, with a ``trial`` that costs less."""
     try:
         return attempt(nodes), {}
-    except DataError:
-        left_out = lost(nodes)
-    rest = np.setdiff1d(nodes, list(left_out))
-    return attempt(rest) if rest.size else None, left_out
+    except DataError as error:
+        if len(nodes) == 1:
+            return None, {int(nodes[0]): str(error)}
+    halves = [spared(part, trial or attempt)[1] for part in np.array_split(nodes, 2)]
+    rest = np.setdiff1d(nodes, list(lost := halves[0] | halves[1]))
+    return attempt(rest) if rest.size else None, lost
 
 
 def _newton(gradients: NodeGradients, w: Array) -> tuple[Array, Array]:

@@ -23,12 +23,11 @@ from ..network import Ledger
 from ..terms import Array
 from .given import form_given
 from .hypotheses import linear, position, written
-from .local import local_fits, of_losses, only, spared
+from .local import SINGULAR, local_fits, of_losses, only, spared
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SINGULAR = 1e-11  # smallest over largest eigenvalue, in units in which the diagonal is 1
 EMPTY = "the node has no samples"
 ALONE = "the data of the node leave it open, and node penalties decide"  # of a coefficient without an interval
 OPEN = 1e-4  # share of a coefficient in a direction that the data leave open, below which it is rounding
