@@ -249,13 +249,9 @@ def _warn_of_few(fits: LocalFits, ends: EndsUnderTest) -> None:
 
 
 # ---- the tests -------------------------------------------------------------------------------------------------------
-NOISELESS = (
-    "both nodes are fitted without error, so that there is no noise to judge a difference by; compare the estimates "
-    "themselves"
-)
+NOISELESS = "both nodes are fitted without error, which leaves no noise to judge by; compare the estimates themselves"
 SINGULAR = (
-    "the estimated covariance of the difference of the {} coefficients is singular, or overflows; give the nodes more "
-    "samples, test fewer coefficients with features=, or fit fewer"
+    "the covariance of the difference of the {} coefficients is singular; give more samples, or features= to test"
 )
 
 
@@ -362,12 +358,11 @@ def _check_chow(fits: LocalFits, ends: EndsUnderTest, noise: Noise) -> None:
             "Chow's test is for squared losses without a node penalty, and a fit has one (a ridge of 1e-3 or so); give "
             "the loss itself, as edge_tests(gr.SquaredLoss(data), graph), or take covariance='robust'"
         )
-    for i in np.concatenate([ends.tail, ends.head]):
-        if not np.isfinite(noise.residual_df[i]):
-            raise MethodError(
-                f"Chow's test is for squared losses with features, and the node {fits.form.labels[i]!r} has another "
-                "loss; take covariance='robust' or 'auto'"
-            )
+    for i in (nodes := np.concatenate([ends.tail, ends.head]))[~np.isfinite(noise.residual_df[nodes])]:
+        raise MethodError(
+            f"Chow's test is for squared losses with features, and the node {fits.form.labels[i]!r} has another loss; "
+            "take covariance='robust' or 'auto'"
+        )
 
 
 # ---- the table -------------------------------------------------------------------------------------------------------

@@ -102,8 +102,8 @@ class LocalFits(Suggesting):
             for batch in batches(block.node, scores):
                 out[batch.nodes] += gram(batch.X, batch.mask)
         if kind == "HC1":
-            for why in self.short("HC1").values():
-                raise DataError(why)
+            if short := self.short("HC1"):
+                raise UnfitError(short)
             out *= (self.counts / np.maximum(self.counts - self.form.d, 1))[:, None, None]
         return out
 
@@ -156,12 +156,13 @@ class LocalFits(Suggesting):
         least = left if h.ndim == 1 else np.linalg.eigvals(left).real.min(axis=1)  # of a product of two that are >= 0
         full = np.flatnonzero(least < 1e-10)
         if full.size:
-            label = self.form.labels[int(block.node[full[0]])]
-            raise DataError(
-                f"a sample of the node {label!r} alone determines a coefficient (its leverage is 1), so that "
-                f"{kind} cannot estimate its noise; give the node more samples, drop the feature, or, where the "
-                "loss is minus a log-likelihood that holds (of counts, say), take covariance='model'"
+            why = (
+                f"alone determines a coefficient (its leverage is 1), so that {kind} cannot estimate its noise; give "
+                "the node more samples, drop the feature, or, where the loss is minus a log-likelihood that holds (of "
+                "counts, say), take covariance='model'"
             )
+            nodes = np.unique(block.node[full]).tolist()
+            raise UnfitError({i: f"a sample of the node {self.form.labels[i]!r} {why}" for i in nodes})
         if h.ndim == 1:
             if kind == "HC4":
                 mean = (np.bincount(block.node, h, self.form.n) / np.maximum(self.counts, 1))[block.node]
@@ -230,10 +231,8 @@ def local_fits(form: Form) -> LocalFits:
             H = gradients.hessians(w)
         lost = fitted[~converged[fitted] | (_least(H[fitted], designs) < SINGULAR)]
         if lost.size:
-            raise DataError(
-                f"the local fit of the node {form.labels[lost[0]]!r}{more(lost)} is not determined by its data: the "
-                f"Hessian is singular at the best point found; {RIDGE}"
-            )
+            why = f"is not determined by its data: the Hessian is singular at the best point found; {RIDGE}"
+            raise UnfitError({i: f"the local fit of the node {form.labels[i]!r} {why}" for i in lost.tolist()})
     w[counts == 0] = np.nan
     return LocalFits(form, w, H, counts)
 
@@ -241,23 +240,31 @@ def local_fits(form: Form) -> LocalFits:
 def only(form: Form, nodes: Array) -> Form:
     """The form with the samples of these nodes alone."""
     some = [(block, np.flatnonzero(np.isin(block.node, nodes))) for block in form.at_nodes]
+    if all(rows.size == block.count for block, rows in some):
+        return form
     samples = [replace(block.part(rows), loss=at_rows(block.loss, rows)) for block, rows in some if rows.size]
     return replace(form, samples=tuple(samples))
 
 
-def spared(
-    nodes: Array, attempt: Callable[[Array], Any], trial: Callable[[Array], object] | None = None
-) -> tuple[Any, dict[int, str]]:
-    """``attempt(nodes)`` without the nodes whose data stop it, None where all do, and the reason of each of these: they
-    are found by halving, with a ``trial`` that costs less."""
-    try:
-        return attempt(nodes), {}
-    except DataError as error:
-        if len(nodes) == 1:
-            return None, {int(nodes[0]): str(error)}
-    halves = [spared(part, trial or attempt)[1] for part in np.array_split(nodes, 2)]
-    rest = np.setdiff1d(nodes, list(lost := halves[0] | halves[1]))
-    return attempt(rest) if rest.size else None, lost
+class UnfitError(DataError):
+    """The nodes whose data do not do, each with the reason."""
+
+    def __init__(self, reasons: dict[int, str]) -> None:
+        first, *rest = reasons.values()
+        super().__init__(f"{first} (and {len(rest)} more nodes)" if rest else first)
+        self.reasons = reasons
+
+
+def spared(nodes: Array, attempt: Callable[[Array], Any]) -> tuple[Any, dict[int, str]]:
+    """``attempt(nodes)`` without the nodes whose data stop it, None where all do, and the reason of each of these."""
+    lost = dict[int, str]()
+    while nodes.size:
+        try:
+            return attempt(nodes), lost
+        except UnfitError as error:
+            lost |= error.reasons
+            nodes = np.setdiff1d(nodes, list(lost))
+    return None, lost
 
 
 def _newton(gradients: NodeGradients, w: Array) -> tuple[Array, Array]:
@@ -302,20 +309,23 @@ def check_rank(form: Form, gradients: NodeGradients, fitted: Array) -> Array:
     matrices = gram_matrices[fitted]
     empty = np.flatnonzero((np.einsum("ijj->ij", matrices) <= 0).any(axis=1))
     if empty.size:
-        i = fitted[empty[0]]
-        column = int(np.argmin(np.diag(matrices[empty[0]])))
-        raise DataError(
-            f"the feature {form.space.coordinates[column]!r} is 0 in all {gradients.counts[i]} samples of the node "
-            f"{form.labels[i]!r}{more(empty)}, so that its coefficient is not determined there; {RIDGE}"
+        zero = [form.space.coordinates[int(np.argmin(np.diag(matrices[k])))] for k in empty]
+        raise UnfitError(
+            {
+                i: f"the feature {name!r} is 0 in all {gradients.counts[i]} samples of the node {form.labels[i]!r}, so "
+                f"that its coefficient is not determined there; {RIDGE}"
+                for i, name in zip(fitted[empty].tolist(), zero, strict=True)
+            }
         )
-    bad = np.flatnonzero(condition(matrices) < SINGULAR)
+    bad, d = np.flatnonzero(condition(matrices) < SINGULAR), form.d
     if not bad.size:
         return matrices
-    i, m, d = fitted[bad[0]], int(gradients.counts[fitted[bad[0]]]), form.d
-    where = f"the node {form.labels[i]!r}{more(bad)}"
-    if m < d:
-        raise DataError(f"{where} has {m} samples for {d} coefficients: its local estimate is not determined; {RIDGE}")
-    raise DataError(f"at {where} {dependent(form, matrices[bad[0]])}; {RIDGE}")
+    reasons = dict[int, str]()
+    for k, i in zip(bad.tolist(), fitted[bad].tolist(), strict=True):
+        node, m = f"the node {form.labels[i]!r}", int(gradients.counts[i])
+        few = f"{node} has {m} samples for {d} coefficients: its local estimate is not determined"
+        reasons[i] = f"{few if m < d else f'at {node} {dependent(form, matrices[k])}'}; {RIDGE}"
+    raise UnfitError(reasons)
 
 
 def _free_classes(block: SampleBlock, k: int) -> Array:
@@ -349,12 +359,5 @@ def check_attained(form: Form, nodes: Array) -> None:
         return
     running = infinity.running
     running = running[np.isin(running, nodes)] if np.isin(running, nodes).any() else running
-    raise DataError(
-        f"the local fit of the node {form.labels[running[0]]!r}{more(running)} runs to infinity: its classes are "
-        f"separable by the features (or its counts are all 0); {RIDGE}"
-    )
-
-
-def more(nodes: Array) -> str:
-    """The words that follow the name of the first of some nodes."""
-    return f" (and {len(nodes) - 1} more)" if len(nodes) > 1 else ""
+    why = f"runs to infinity: its classes are separable by the features (or its counts are all 0); {RIDGE}"
+    raise UnfitError({i: f"the local fit of the node {form.labels[i]!r} {why}" for i in running.tolist()})

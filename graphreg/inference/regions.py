@@ -23,7 +23,7 @@ from ..network import Ledger
 from ..terms import Array
 from .given import form_given
 from .hypotheses import linear, position, written
-from .local import SINGULAR, local_fits, of_losses, only, spared
+from .local import SINGULAR, UnfitError, local_fits, of_losses, only, spared
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -294,11 +294,7 @@ def local_regions(problem: Any, covariance: str = "HC3", *, seconds: float | Non
     """
     form = form_given(problem, "local_regions").frozen()
     nodes = np.unique(np.concatenate([block.node for block in form.at_nodes]))
-    found, lost = spared(
-        nodes,
-        lambda part: _regions(only(form, part), covariance),
-        lambda part: _regions(only(form, part), covariance, worth=False),
-    )
+    found, lost = spared(nodes, lambda part: _regions(only(form, part), covariance))
     if found is None:
         raise DataError(f"no node has a region: {'; '.join(list(dict.fromkeys(lost.values()))[:FEW])}")
     without = {i: form.labels[i] for i in nodes.tolist() if form.labels[i] not in found}
@@ -306,11 +302,10 @@ def local_regions(problem: Any, covariance: str = "HC3", *, seconds: float | Non
     return LocalRegions(found, left_out, product(form.space.index, names_of(form)))
 
 
-def _regions(form: Form, covariance: str, *, worth: bool = True) -> dict[Hashable, ConfidenceRegion]:
+def _regions(form: Form, covariance: str) -> dict[Hashable, ConfidenceRegion]:
     fits = local_fits(form)
-    if covariance == "HC0" and not fits.form.edges:  # else errors that are 0 but for rounding
-        for why in fits.short(covariance).values():
-            raise DataError(why)
+    if covariance == "HC0" and not fits.form.edges and (short := fits.short(covariance)):
+        raise UnfitError(short)  # else errors that are 0 but for rounding
     index, coef = names_of(form), form.space.in_units(fits.coef)
     V = form.space.covariance_in_units(fits.covariance(covariance))
     ridge = bool(fits.form.edges)
@@ -325,13 +320,16 @@ def _regions(form: Form, covariance: str, *, worth: bool = True) -> dict[Hashabl
             if covariance == "model"
             else f"covariance {covariance}: the sandwich, whatever the variance of the noise",
             *(("of the penalised coefficients: the bias of the node penalties is not counted",) if ridge else ()),
-            *((fits.worth,) if worth else ()),
+            fits.worth,
         )
         decided = _determined(curvature[i], form)
         none = [f"{', '.join(map(str, index[~decided]))} left out: {ALONE}"] * (not decided.all())
         estimate, own = pd.Series(coef[i][decided], index=index[decided]), V[i][np.ix_(decided, decided)]
         if decided.any():
-            out[label] = ConfidenceRegion(estimate, own, f"node {label!r}, its own estimate", (*assumed, *none))
+            try:
+                out[label] = ConfidenceRegion(estimate, own, f"node {label!r}, its own estimate", (*assumed, *none))
+            except DataError as error:
+                raise UnfitError({int(i): str(error)}) from error
     return out
 
 

@@ -14,7 +14,8 @@ from scipy import sparse
 import graphreg as gr
 from benchmarks.statistics.edge_tests import pairs, rejections
 from graphreg.errors import DataError, GraphError, GraphregError, MethodError, MethodWarning, TermError
-from graphreg.inference import edge_tests, select_edges
+from graphreg.inference import edge_tests, edges, select_edges
+from graphreg.inference.local import local_fits
 
 TRIANGLE = gr.Graph.from_edges([(0, 1), (1, 2), (0, 2)])
 
@@ -187,6 +188,20 @@ def test_a_separable_node_leaves_the_other_edges_their_tests():
     assert reasons[[(0, 1), (0, 3)]].tolist() == ["", ""]
     assert all("the local fit of the node 2 runs to infinity" in why for why in reasons[[(1, 2), (2, 3)]])
     assert "2 edges not tested, kept: the local fit of the node 2 runs to infinity" in " ".join(str(selection).split())
+
+
+def test_many_nodes_that_cannot_be_fitted_are_found_at_once(monkeypatch):
+    """Each fit names all nodes that stop it: one that looked for them singly would fit as often as there are such."""
+    rng, fits = np.random.default_rng(0), []
+    samples = {k: (rng.normal(size=(40, 2)), rng.integers(0, 2, 40)) for k in range(24)}
+    for k in range(0, 24, 2):
+        samples[k] = (samples[k][0], samples[k][0][:, 0] > 0) if k % 4 else tuple(part[:1] for part in samples[k])
+    graph = nx.circulant_graph(24, [1, 2])
+    monkeypatch.setattr(edges, "local_fits", lambda form: fits.append(form) or local_fits(form))
+    tests = edge_tests(gr.LogisticLoss(gr.NodeData.from_dict(samples)), graph)
+    assert ((tests["untested"] == "") == (tests["tail"] % 2 * tests["head"] % 2 == 1)).all()
+    assert len(fits) <= 4
+    assert "more reasons why edges are not tested" in " ".join(str(tests).split())
 
 
 def test_bad_arguments_are_named():
