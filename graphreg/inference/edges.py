@@ -84,9 +84,7 @@ def assumed(fits: LocalFits, used: Array, reference: Reference, untested: list[s
         )
     void = int((~(reference.residual_df > 0)).sum())
     if void:
-        out.append(
-            f"{void} edge{'s have' if void > 1 else ' has'} too few samples for the robust test: p-value 1, kept"
-        )
+        out.append(f"{count(void, 'edge')} with too few samples for the robust test: p-value 1, kept")
     for why, many in Counter(untested).most_common(NAMED):
         out.append(f"{count(many, 'edge')} not tested, kept: {why}")
     if len(rest := set(untested)) > NAMED:
@@ -279,10 +277,8 @@ def _heard(fits: LocalFits, ends: EndsUnderTest, covariance: str) -> pd.DataFram
 
 def _test(fits: LocalFits, ends: EndsUnderTest, covariance: str) -> pd.DataFrame:
     """One row per edge, as `_rows` has them."""
-    if covariance == "robust":
-        return _robust(fits, ends)
     if covariance not in ("auto", "chow"):
-        return _sandwich(fits, ends, covariance, covariance)
+        return _sandwich(fits, ends, covariance)
     noise = noise_of(fits, ends.contrast)
     if covariance == "chow":
         _check_chow(fits, ends, noise)
@@ -293,7 +289,7 @@ def _test(fits: LocalFits, ends: EndsUnderTest, covariance: str) -> pd.DataFrame
         fit_one[known] = noise.p_values(_at(ends, known)) > DOUBT
     parts = [_chow(fits, _at(ends, fit_one), noise)] if fit_one.any() else []
     if not fit_one.all():
-        parts.append(_robust(fits, _at(ends, ~fit_one)))
+        parts.append(_sandwich(fits, _at(ends, ~fit_one), "robust"))
     order = np.concatenate([np.flatnonzero(fit_one), np.flatnonzero(~fit_one)])
     return pd.concat(parts).set_index(order).sort_index()
 
@@ -323,20 +319,17 @@ def _spread(omega: Array, ends: EndsUnderTest) -> Array:
     return ends.sum(largest)
 
 
-def _robust(fits: LocalFits, ends: EndsUnderTest) -> pd.DataFrame:
-    several = any(block.offset.ndim > 1 for block in fits.form.samples)
-    # HC2 is too small where the noise grows with the leverage; HC3 costs much power beside it
-    return _sandwich(fits, ends, "HC3" if several else "HC4", "robust")
-
-
-def _sandwich(fits: LocalFits, ends: EndsUnderTest, kind: str, name: str) -> pd.DataFrame:
+def _sandwich(fits: LocalFits, ends: EndsUnderTest, name: str) -> pd.DataFrame:
     """Judged by Hotelling's T^2 as "robust", else by chi-square."""
+    robust, several = name == "robust", any(block.offset.ndim > 1 for block in fits.form.samples)
+    # HC2 is too small where the noise grows with the leverage; HC3 costs much power beside it
+    kind = ("HC3" if several else "HC4") if robust else name
     nodes = np.unique(np.concatenate([ends.tail, ends.head]))
     again = lambda part: fits if part is nodes else local_fits(only(fits.form, part))  # noqa: E731
     found, lost = spared(nodes, lambda part: again(part).covariance(kind))
 
     def test(left: EndsUnderTest) -> pd.DataFrame:
-        omega, robust = left.part(found), name == "robust"
+        omega = left.part(found)
         statistic, nu = wald(_difference(fits, left), omega, left, degrees(fits, left) if robust else None)
         many = Reference(left.k, nu, np.ones(len(nu)))
         return _rows(statistic, Reference.hotelling(left.k, nu) if robust else many, name, _spread(omega, left))

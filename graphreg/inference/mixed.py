@@ -323,9 +323,8 @@ def _values(components: Any, levels: int) -> Array:
     if not several or len(components) != len(names):
         raise TermError(f"components must be {len(names)} variances, of {', '.join(names)}, got {components!r}")
     values = checks.numbers(components, "components", error=TermError)
-    kinds = [checks.positive, *[checks.nonnegative] * levels]
-    for name, value, kind in zip(names, values.tolist(), kinds, strict=True):
-        kind(value, f"the variance of {name}", TermError)
+    for k, (name, value) in enumerate(zip(names, values.tolist(), strict=True)):
+        (checks.nonnegative if k else checks.positive)(value, f"the variance of {name}", TermError)
     return values
 
 
