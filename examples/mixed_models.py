@@ -53,7 +53,7 @@ def simulated() -> None:
     print("\nHow far each estimator is from the truth:")
     frame = pd.DataFrame(truth, columns=names)
     print(gr.inference.compare_estimators(data, clusters, truth=frame).table().to_string())
-    at_truth = fit.intervals().query("level == 0").set_index(["label", "feature"])
+    at_truth = fit.intervals().query("level == 1").set_index(["label", "feature"])
     values = frame.rename_axis("label").stack().rename_axis(["label", "feature"]).reindex(at_truth.index)
     inside = values.between(at_truth["low"], at_truth["high"]).mean()
     print(f"\n95% intervals of the schools' coefficients that hold the truth: {inside:.1%}")

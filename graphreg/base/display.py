@@ -108,6 +108,7 @@ def block(*parts: Html) -> Html:
 SOUGHT = {  # what things are called elsewhere
     "lower": "dual",
     "lower_bound": "dual",
+    "bound": "dual",
     "upper": "primal",
     "upper_bound": "primal",
     "history": "trace",

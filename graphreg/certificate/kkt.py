@@ -177,10 +177,12 @@ def _lengths(form: Form, certificate: Certificate) -> Iterator[Line]:
 
     at = form.labels.__getitem__
     balance, size = _balance(form, point.prices, point.flows)
-    yield length("conservation: flows and prices balance", "every node", row_norm(balance), size, at)
-    if form.smooth:
+    named = " and ".join([*["flows"] * bool(form.edges), *["prices"] * bool(form.samples)])
+    yield length(f"conservation: {named} balance", "every node", row_norm(balance), size, at)
+    if form.smooth and form.samples:
         balance, size = _balance(form, form.gradient_prices(w), point.flows)
-        yield length("stationarity: flows and gradients balance", "every node", row_norm(balance), size, at)
+        named = named.replace("prices", "gradients")
+        yield length(f"stationarity: {named} balance", "every node", row_norm(balance), size, at)
     for edge, u in zip(form.edges, point.flows, strict=True):
         named, z = form.keys(edge).__getitem__, edge.difference(w)
         if isinstance(edge.penalty, AbstractNorm):

@@ -167,9 +167,8 @@ def bounds(solution: gr.Solution) -> dict[str, Any]:
     certificate = solution.certificate
     return {
         **_named(certificate, "valid", "scope"),
-        "lower_bound": certificate.dual if certificate.valid else None,
-        "objective": certificate.primal,
-        **_named(certificate, "gap", "relative_gap", "charge", "distance", "note"),
+        "dual": certificate.dual if certificate.valid else None,
+        **_named(certificate, "primal", "gap", "relative_gap", "charge", "distance", "note"),
     }
 
 

@@ -50,7 +50,7 @@ class Comparison(Shown):
     reference : str
         What ``above`` and the figures measure by: the exact optimum where a conic solver found it in time, else the
         best certified lower bound of all runs.
-    bound : float
+    dual : float
         Its value, a certified lower bound of the optimum; nan where there is none.
     seed : int
         Of all methods that draw random numbers.
@@ -79,7 +79,7 @@ class Comparison(Shown):
 
     entries: dict[str, Solution | NoRun]
     reference: str
-    bound: float
+    dual: float
     seed: int = 0
     not_run: tuple[str, ...] = field(default=())
     sent: dict[str, Sent] = field(default_factory=dict)
@@ -143,7 +143,7 @@ class Comparison(Shown):
             own = self.sent.get(name, ledger.sent()) or (None, None)
             sent = own * 2 if name in self.sent else (ledger.total_messages, ledger.total_bytes, *own)
             objective = entry.objective if np.isfinite(entry.objective) else np.nan  # inf: there is no point
-            numbers = objective, objective - self.bound, gap, entry.rounds, *sent, entry.seconds
+            numbers = objective, objective - self.dual, gap, entry.rounds, *sent, entry.seconds
         return dict(zip(COLUMNS, (entry.status, *numbers), strict=True))
 
     @property
@@ -212,7 +212,7 @@ class Comparison(Shown):
 
     def __repr__(self) -> str:
         met = sum(each.status == "certified" for each in self.entries.values())
-        return f"<Comparison of {len(self.entries)} methods, {met} certified; bound {self.bound:.8g}>"
+        return f"<Comparison of {len(self.entries)} methods, {met} certified; lower bound {self.dual:.8g}>"
 
     def _html(self) -> Iterable[Html]:
         from ..base.tables import as_html

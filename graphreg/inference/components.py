@@ -238,9 +238,8 @@ def _components(likelihood: Likelihood, unit: Array, active: Array, u: Array, va
 # ---- what cannot be told apart ---------------------------------------------------------------------------------------
 NO_NOISE_LEFT = (
     "the likelihood grows as the noise goes to 0 beside the variances of the levels: the nodes' own coefficients "
-    "reproduce their samples, so that the noise cannot be estimated; give "
-    "components=(noise, ...), more samples per node, or "
-    "fewer random coefficients"
+    "reproduce their samples, so that the noise cannot be estimated; give components=(noise, ...), more samples per "
+    "node, or fewer random coefficients"
 )
 
 

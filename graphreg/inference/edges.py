@@ -3,7 +3,8 @@ estimates (graph-fused M-estimation, Section 3.2, (12) to (14))."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,15 +14,15 @@ import pandas as pd
 from .. import checks
 from ..base.clock import in_time
 from ..base.lazy import stats
-from ..base.messages import unknown_labels, warn
+from ..base.messages import count, unknown_labels, warn
 from ..base.tables import Table
 from ..errors import DataError, GraphError, MethodError
 from ..form import Form
 from ..inputs import Graph
 from ..terms import Array, feature_of
 from .given import form_given, graph_given
-from .local import COVARIANCES, LocalFits, local_fits
-from .wald import EndsUnderTest, Noise, Reference, check_noise, degrees, noise_of, wald
+from .local import COVARIANCES, LocalFits, local_fits, only, spared
+from .wald import EndsUnderTest, Noise, Reference, degrees, noise_of, noiseless, wald
 
 # ---- results and assumptions in sentences ----------------------------------------------------------------------------
 RESTS = {
@@ -44,13 +45,6 @@ CORRECTED = {
 }
 
 
-NAMES = {
-    "bonferroni": "after Bonferroni's correction",
-    "bh": "after the correction of Benjamini and Hochberg",
-    "none": "without a correction for many tests",
-}
-
-
 @dataclass(frozen=True)
 class TestOptions:
     """The correction, the level, whether the graph was given, and which coefficients are tested."""
@@ -63,7 +57,9 @@ class TestOptions:
 
 def verdict(differ: int, tested: int, asked: TestOptions) -> str:
     """The verdict of the tests, in plain words."""
-    level = f"at the level {100 * asked.alpha:g}% {NAMES[asked.correction]}"
+    after = f"after {CORRECTED[asked.correction].partition(':')[0]}"
+    after = "without a correction for many tests" if asked.correction == "none" else after
+    level = f"at the level {100 * asked.alpha:g}% {after}"
     if not differ and tested == 1:
         return f"At the one tested edge the two nodes do not differ, {level}. That does not prove them equal."
     if not differ:
@@ -74,7 +70,7 @@ def verdict(differ: int, tested: int, asked: TestOptions) -> str:
     return head if not rest else f"{head} The samples do not tell the ends of the {other} apart."
 
 
-def assumed(fits: LocalFits, used: Array, reference: Reference, untested: int, asked: TestOptions) -> tuple[str, ...]:
+def assumed(fits: LocalFits, used: Array, reference: Reference, untested: list[str], asked: TestOptions) -> list[str]:
     """The sentences under the table: ``used`` names the covariance of every edge that was tested."""
     out = ["the samples are independent, within a node and between nodes, and each node's own estimate is near normal"]
     out.append(fits.worth)
@@ -88,22 +84,23 @@ def assumed(fits: LocalFits, used: Array, reference: Reference, untested: int, a
         )
     void = int((~(reference.residual_df > 0)).sum())
     if void:
-        out.append(
-            f"{void} edge{'s have' if void > 1 else ' has'} too few samples for the robust test: p-value 1, kept"
-        )
-    if untested:
-        out.append(f"{untested} edge{'s lead' if untested > 1 else ' leads'} to nodes without data: not tested, kept")
+        out.append(f"{count(void, 'edge')} with too few samples for the robust test: p-value 1, kept")
+    for why, many in Counter(untested).most_common(NAMED):
+        out.append(f"{count(many, 'edge')} not tested, kept: {why}")
+    if len(rest := set(untested)) > NAMED:
+        out.append(f"{len(rest) - NAMED} more reasons why edges are not tested, kept: see the column untested")
     if not asked.given:
         out.append("no graph was given: all pairs of nodes with data are tested")
     out.append(CORRECTED[asked.correction].format(alpha=asked.alpha))
     out.append("a kept edge is one whose ends were not told apart, which does not prove them equal")
-    return tuple(out)
+    return out
 
 
 # ---- the tests -------------------------------------------------------------------------------------------------------
 KINDS = ("auto", "robust", "chow", *COVARIANCES)
 CORRECTIONS = ("bonferroni", "bh", "none")
 DOUBT = 0.2  # "auto": Chow's test where the residuals, of all nodes and of both ends, fit with a p-value above it
+NAMED = 3  # reasons why edges are not tested that are said below the table
 FEW = 5  # samples per coefficient, below which sizes are not what they should be
 
 
@@ -156,13 +153,14 @@ def edge_tests(
         several classes their differences from the last are counted), residual_df (of the denominator;
         inf for chi-square), p_value, adjusted, covariance (what was used), separation (the length of w_i - w_j from
         which (15) holds, in the units of the columns), keep (equality is not
-        rejected). Edges to nodes without data have nan and are kept.
+        rejected), untested (why the edge could not be tested, which names the node; empty where it was). Such edges
+        have nan and are kept, and count in no correction: those of nodes without data, with too few samples, collinear
+        features or separable classes, and those whose covariance is singular or that have no noise.
 
     Raises
     ------
     DataError
-        For a node with too few samples, collinear features or separable classes, and for an edge whose covariance is
-        singular.
+        Where no edge can be tested.
     MethodError
         For losses that are not smooth, and for a covariance that does not apply.
     TermError
@@ -182,17 +180,15 @@ def edge_tests(
     (checks.one_of(*CORRECTIONS) | None)(correction, "correction", MethodError)
     checks.fraction(alpha, "alpha", MethodError)
     form, ends, given, what = _read(loss, graph, features)
-    fits = local_fits(form)
-    usable = fits.fitted[ends.tail] & fits.fitted[ends.head]
-    if not usable.any():
-        raise DataError("no edge of the graph joins two nodes with data, so that there is nothing to test")
-    tested = _at(ends, usable)
-    _warn_of_few(fits, tested)
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what overflows is refused or tells nothing
-        if covariance != "model":
-            check_noise(fits, tested)
-        found = _test(fits, tested, covariance)
-    return _table(fits, ends, usable, found, TestOptions(correction or "none", float(alpha), given, what))
+    nodes = np.unique(np.concatenate([block.node for block in form.at_nodes]))
+    fits, lost = spared(nodes, lambda part: local_fits(only(form, part)))
+    lost |= {i: f"the node {form.labels[i]!r} has no data" for i in np.setdiff1d(np.arange(form.n), nodes).tolist()}
+    with np.errstate(all="ignore"):  # what overflows is refused or tells nothing
+        found = _without(ends, _of_nodes(ends, lost), lambda left: _heard(fits, left, covariance))
+    if (found["untested"] != "").all():
+        first = f"{ends.labels[ends.tail[0]]!r} - {ends.labels[ends.head[0]]!r}"
+        raise DataError(f"no edge can be tested; the edge {first} cannot be tested: {found['untested'].iloc[0]}")
+    return _table(fits, ends, found, TestOptions(correction or "none", float(alpha), given, what))
 
 
 def _read(loss: Any, graph: Any, features: Sequence[str] | None) -> tuple[Form, EndsUnderTest, bool, str]:
@@ -251,26 +247,49 @@ def _warn_of_few(fits: LocalFits, ends: EndsUnderTest) -> None:
 
 
 # ---- the tests -------------------------------------------------------------------------------------------------------
+NOISELESS = "both nodes are fitted without error, which leaves no noise to judge by; compare the estimates themselves"
+SINGULAR = (
+    "the covariance of the difference of the {} coefficients is singular; give more samples, or features= to test"
+)
+
+
+def _of_nodes(ends: EndsUnderTest, lost: Mapping[int, str]) -> Array:
+    """Why each edge cannot be tested, from the reasons of its ends; empty where it can."""
+    both = zip(ends.tail.tolist(), ends.head.tolist(), strict=True)
+    return np.array([lost.get(i) or lost.get(j, "") for i, j in both], dtype=object)
+
+
+def _without(ends: EndsUnderTest, untested: Array, test: Callable[[EndsUnderTest], pd.DataFrame]) -> pd.DataFrame:
+    """The tests of the edges that can be tested, among rows of nan for the others, with the reason of each."""
+    left, why = np.flatnonzero(untested == ""), untested.copy()
+    found = test(_at(ends, left)).set_index(left) if left.size else pd.DataFrame(columns=["covariance"])
+    why[left] = found.get("untested")
+    return found.reindex(range(len(why))).assign(untested=why)
+
+
+def _heard(fits: LocalFits, ends: EndsUnderTest, covariance: str) -> pd.DataFrame:
+    """The tests of edges between nodes that have fits, but for those between two without noise."""
+    _warn_of_few(fits, ends)
+    silent = noiseless(fits) & (covariance != "model")
+    untested = np.where(silent[ends.tail] & silent[ends.head], NOISELESS, "").astype(object)
+    return _without(ends, untested, lambda left: _test(fits, left, covariance))
+
+
 def _test(fits: LocalFits, ends: EndsUnderTest, covariance: str) -> pd.DataFrame:
     """One row per edge, as `_rows` has them."""
-    if covariance == "robust":
-        return _robust(fits, ends)
     if covariance not in ("auto", "chow"):
-        omega = ends.part(fits.covariance(covariance))
-        statistic, _ = wald(_difference(fits, ends), omega, ends)
-        many = Reference(ends.k, np.full(len(statistic), np.inf), np.ones(len(statistic)))
-        return _rows(statistic, many, covariance, _spread(omega, ends))
+        return _sandwich(fits, ends, covariance)
     noise = noise_of(fits, ends.contrast)
     if covariance == "chow":
         _check_chow(fits, ends, noise)
-        return _chow(fits, ends, noise)
+        return _without(ends, _of_nodes(ends, fits.short("Chow's test")), lambda left: _chow(fits, left, noise))
     fit_one = np.zeros(len(ends.tail), dtype=bool)
     known = noise.known[ends.tail] & noise.known[ends.head]
     if noise.known.any() and noise.overall() > DOUBT:
         fit_one[known] = noise.p_values(_at(ends, known)) > DOUBT
     parts = [_chow(fits, _at(ends, fit_one), noise)] if fit_one.any() else []
     if not fit_one.all():
-        parts.append(_robust(fits, _at(ends, ~fit_one)))
+        parts.append(_sandwich(fits, _at(ends, ~fit_one), "robust"))
     order = np.concatenate([np.flatnonzero(fit_one), np.flatnonzero(~fit_one)])
     return pd.concat(parts).set_index(order).sort_index()
 
@@ -278,7 +297,8 @@ def _test(fits: LocalFits, ends: EndsUnderTest, covariance: str) -> pd.DataFrame
 def _rows(statistic: Array, reference: Reference, covariance: str, spread: Array) -> pd.DataFrame:
     """The tests of edges, one row each: ``spread`` is a bound of the largest eigenvalue of Omega_i + Omega_j."""
     columns = {"statistic": statistic, "residual_df": reference.residual_df, "factor": reference.factor}
-    return pd.DataFrame(columns | {"covariance": covariance, "spread": spread})
+    untested = np.where(np.isnan(statistic), SINGULAR.format(reference.k), "").astype(object)
+    return pd.DataFrame(columns | {"covariance": covariance, "spread": spread, "untested": untested})
 
 
 def _at(ends: EndsUnderTest, chosen: Array) -> EndsUnderTest:
@@ -299,12 +319,22 @@ def _spread(omega: Array, ends: EndsUnderTest) -> Array:
     return ends.sum(largest)
 
 
-def _robust(fits: LocalFits, ends: EndsUnderTest) -> pd.DataFrame:
-    several = any(block.offset.ndim > 1 for block in fits.form.samples)
+def _sandwich(fits: LocalFits, ends: EndsUnderTest, name: str) -> pd.DataFrame:
+    """Judged by Hotelling's T^2 as "robust", else by chi-square."""
+    robust, several = name == "robust", any(block.offset.ndim > 1 for block in fits.form.samples)
     # HC2 is too small where the noise grows with the leverage; HC3 costs much power beside it
-    omega = ends.part(fits.covariance("HC3" if several else "HC4"))
-    statistic, nu = wald(_difference(fits, ends), omega, ends, degrees(fits, ends))
-    return _rows(statistic, Reference.hotelling(ends.k, nu), "robust", _spread(omega, ends))
+    kind = ("HC3" if several else "HC4") if robust else name
+    nodes = np.unique(np.concatenate([ends.tail, ends.head]))
+    again = lambda part: fits if part is nodes else local_fits(only(fits.form, part))  # noqa: E731
+    found, lost = spared(nodes, lambda part: again(part).covariance(kind))
+
+    def test(left: EndsUnderTest) -> pd.DataFrame:
+        omega = left.part(found)
+        statistic, nu = wald(_difference(fits, left), omega, left, degrees(fits, left) if robust else None)
+        many = Reference(left.k, nu, np.ones(len(nu)))
+        return _rows(statistic, Reference.hotelling(left.k, nu) if robust else many, name, _spread(omega, left))
+
+    return _without(ends, _of_nodes(ends, lost), test)
 
 
 def _chow(fits: LocalFits, ends: EndsUnderTest, noise: Noise) -> pd.DataFrame:
@@ -321,20 +351,17 @@ def _check_chow(fits: LocalFits, ends: EndsUnderTest, noise: Noise) -> None:
             "Chow's test is for squared losses without a node penalty, and a fit has one (a ridge of 1e-3 or so); give "
             "the loss itself, as edge_tests(gr.SquaredLoss(data), graph), or take covariance='robust'"
         )
-    nodes = np.zeros(fits.form.n, dtype=bool)
-    nodes[ends.tail] = nodes[ends.head] = True
-    other = np.flatnonzero(nodes & ~np.isfinite(noise.residual_df))
-    if other.size:
+    for i in (nodes := np.concatenate([ends.tail, ends.head]))[~np.isfinite(noise.residual_df[nodes])]:
         raise MethodError(
-            f"Chow's test is for squared losses with features, and the node {fits.form.labels[other[0]]!r} has another "
-            "loss; take covariance='robust' or 'auto'"
+            f"Chow's test is for squared losses with features, and the node {fits.form.labels[i]!r} has another loss; "
+            "take covariance='robust' or 'auto'"
         )
-    fits.check_residual_df("Chow's test", nodes)
 
 
 # ---- the table -------------------------------------------------------------------------------------------------------
-def _table(fits: LocalFits, ends: EndsUnderTest, usable: Array, tests: pd.DataFrame, asked: TestOptions) -> Table:
-    found = {name: column.to_numpy() for name, column in tests.items()}
+def _table(fits: LocalFits, ends: EndsUnderTest, tests: pd.DataFrame, asked: TestOptions) -> Table:
+    usable = (tests["untested"] == "").to_numpy()
+    found = {name: column.to_numpy() for name, column in tests[usable].items()}
     reference = Reference(ends.k, found["residual_df"], found["factor"])
     m, p = len(usable), reference.p_values(found["statistic"])
     adjusted = _adjusted(p, asked.correction)
@@ -359,11 +386,13 @@ def _table(fits: LocalFits, ends: EndsUnderTest, usable: Array, tests: pd.DataFr
             "covariance": spread(found["covariance"], "none"),
             "separation": spread(separation),
             "keep": spread(~(adjusted < asked.alpha), missing=True),
+            "untested": tests["untested"],
         }
     )
     kept = int((~(adjusted < asked.alpha)).sum()) + int((~usable).sum())
     title = f"Edge tests of equal parameters ({asked.what}): {kept} of {m} edges kept, {m - kept} removed"
-    rests_on = assumed(fits, found["covariance"], reference, int((~usable).sum()), asked)
+    title += f", {m - len(p)} not tested" * (m > len(p))
+    rests_on = assumed(fits, found["covariance"], reference, tests["untested"][~usable].tolist(), asked)
     return Table.of(frame, title, rests_on, verdict(m - kept, len(p), asked))
 
 

@@ -8,8 +8,10 @@ White 1985 and Cribari-Neto 2004 for its corrections in small samples; of graph-
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +24,7 @@ from ..methods import Exact
 from ..oracles import STEPPING, NodeGradients, minimisers, without_gradient
 from ..running import solved
 from ..terms import Array, batches, feature_of, gram
-from ..terms.losses import AbstractSmoothLoss
+from ..terms.losses import AbstractSmoothLoss, at_rows
 
 COVARIANCES = ("HC0", "HC1", "HC2", "HC3", "HC4", "model")
 GAP = 1e-9  # relative, to which estimates are to be certified
@@ -100,7 +102,8 @@ class LocalFits(Suggesting):
             for batch in batches(block.node, scores):
                 out[batch.nodes] += gram(batch.X, batch.mask)
         if kind == "HC1":
-            self.check_residual_df("HC1")
+            if short := self.short("HC1"):
+                raise UnfitError(short)
             out *= (self.counts / np.maximum(self.counts - self.form.d, 1))[:, None, None]
         return out
 
@@ -153,12 +156,13 @@ class LocalFits(Suggesting):
         least = left if h.ndim == 1 else np.linalg.eigvals(left).real.min(axis=1)  # of a product of two that are >= 0
         full = np.flatnonzero(least < 1e-10)
         if full.size:
-            label = self.form.labels[int(block.node[full[0]])]
-            raise DataError(
-                f"a sample of the node {label!r} alone determines a coefficient (its leverage is 1), so that "
-                f"{kind} cannot estimate its noise; give the node more samples, drop the feature, or, where the "
-                "loss is minus a log-likelihood that holds (of counts, say), take covariance='model'"
+            why = (
+                f"alone determines a coefficient (its leverage is 1), so that {kind} cannot estimate its noise; give "
+                "the node more samples, drop the feature, or, where the loss is minus a log-likelihood that holds (of "
+                "counts, say), take covariance='model'"
             )
+            nodes = np.unique(block.node[full]).tolist()
+            raise UnfitError({i: f"a sample of the node {self.form.labels[i]!r} {why}" for i in nodes})
         if h.ndim == 1:
             if kind == "HC4":
                 mean = (np.bincount(block.node, h, self.form.n) / np.maximum(self.counts, 1))[block.node]
@@ -186,15 +190,14 @@ class LocalFits(Suggesting):
         out[self.fitted] = C.transpose(0, 2, 1) @ scaled @ C
         return out
 
-    def check_residual_df(self, what: str, nodes: Array | None = None) -> None:
-        """Refuses nodes (a mask; by default all that have data) whose samples leave nothing to tell the noise by."""
-        bad = np.flatnonzero((self.fitted if nodes is None else nodes) & (self.counts <= self.form.d))
-        if bad.size:
-            label, m = self.form.labels[bad[0]], self.counts[bad[0]]
-            raise DataError(
-                f"the node {label!r} has {m} samples for {self.form.d} coefficients: no residual degrees of "
-                f"freedom are left for the noise, which {what} needs; give it more samples, or use fewer features"
-            )
+    def short(self, what: str) -> dict[int, str]:
+        """The nodes whose samples leave nothing to tell the noise by, each with these words."""
+        return {
+            i: f"the node {self.form.labels[i]!r} has {self.counts[i]} samples for {self.form.d} coefficients: no "
+            f"residual degrees of freedom are left for the noise, which {what} needs; give it more samples, or use "
+            "fewer features"
+            for i in np.flatnonzero(self.fitted & (self.counts <= self.form.d)).tolist()
+        }
 
 
 def local_fits(form: Form) -> LocalFits:
@@ -228,12 +231,40 @@ def local_fits(form: Form) -> LocalFits:
             H = gradients.hessians(w)
         lost = fitted[~converged[fitted] | (_least(H[fitted], designs) < SINGULAR)]
         if lost.size:
-            raise DataError(
-                f"the local fit of the node {form.labels[lost[0]]!r}{more(lost)} is not determined by its data: the "
-                f"Hessian is singular at the best point found; {RIDGE}"
-            )
+            why = f"is not determined by its data: the Hessian is singular at the best point found; {RIDGE}"
+            raise UnfitError({i: f"the local fit of the node {form.labels[i]!r} {why}" for i in lost.tolist()})
     w[counts == 0] = np.nan
     return LocalFits(form, w, H, counts)
+
+
+def only(form: Form, nodes: Array) -> Form:
+    """The form with the samples of these nodes alone."""
+    some = [(block, np.flatnonzero(np.isin(block.node, nodes))) for block in form.at_nodes]
+    if all(rows.size == block.count for block, rows in some):
+        return form
+    samples = [replace(block.part(rows), loss=at_rows(block.loss, rows)) for block, rows in some if rows.size]
+    return replace(form, samples=tuple(samples))
+
+
+class UnfitError(DataError):
+    """The nodes whose data do not do, each with the reason."""
+
+    def __init__(self, reasons: dict[int, str]) -> None:
+        first, *rest = reasons.values()
+        super().__init__(f"{first} (and {len(rest)} more nodes)" if rest else first)
+        self.reasons = reasons
+
+
+def spared(nodes: Array, attempt: Callable[[Array], Any]) -> tuple[Any, dict[int, str]]:
+    """``attempt(nodes)`` without the nodes whose data stop it, None where all do, and the reason of each of these."""
+    lost = dict[int, str]()
+    while nodes.size:
+        try:
+            return attempt(nodes), lost
+        except UnfitError as error:
+            lost |= error.reasons
+            nodes = np.setdiff1d(nodes, list(lost))
+    return None, lost
 
 
 def _newton(gradients: NodeGradients, w: Array) -> tuple[Array, Array]:
@@ -278,20 +309,23 @@ def check_rank(form: Form, gradients: NodeGradients, fitted: Array) -> Array:
     matrices = gram_matrices[fitted]
     empty = np.flatnonzero((np.einsum("ijj->ij", matrices) <= 0).any(axis=1))
     if empty.size:
-        i = fitted[empty[0]]
-        column = int(np.argmin(np.diag(matrices[empty[0]])))
-        raise DataError(
-            f"the feature {form.space.coordinates[column]!r} is 0 in all {gradients.counts[i]} samples of the node "
-            f"{form.labels[i]!r}{more(empty)}, so that its coefficient is not determined there; {RIDGE}"
+        zero = [form.space.coordinates[int(np.argmin(np.diag(matrices[k])))] for k in empty]
+        raise UnfitError(
+            {
+                i: f"the feature {name!r} is 0 in all {gradients.counts[i]} samples of the node {form.labels[i]!r}, so "
+                f"that its coefficient is not determined there; {RIDGE}"
+                for i, name in zip(fitted[empty].tolist(), zero, strict=True)
+            }
         )
-    bad = np.flatnonzero(condition(matrices) < SINGULAR)
+    bad, d = np.flatnonzero(condition(matrices) < SINGULAR), form.d
     if not bad.size:
         return matrices
-    i, m, d = fitted[bad[0]], int(gradients.counts[fitted[bad[0]]]), form.d
-    where = f"the node {form.labels[i]!r}{more(bad)}"
-    if m < d:
-        raise DataError(f"{where} has {m} samples for {d} coefficients: its local estimate is not determined; {RIDGE}")
-    raise DataError(f"at {where} {dependent(form, matrices[bad[0]])}; {RIDGE}")
+    reasons = dict[int, str]()
+    for k, i in zip(bad.tolist(), fitted[bad].tolist(), strict=True):
+        node, m = f"the node {form.labels[i]!r}", int(gradients.counts[i])
+        few = f"{node} has {m} samples for {d} coefficients: its local estimate is not determined"
+        reasons[i] = f"{few if m < d else f'at {node} {dependent(form, matrices[k])}'}; {RIDGE}"
+    raise UnfitError(reasons)
 
 
 def _free_classes(block: SampleBlock, k: int) -> Array:
@@ -325,12 +359,5 @@ def check_attained(form: Form, nodes: Array) -> None:
         return
     running = infinity.running
     running = running[np.isin(running, nodes)] if np.isin(running, nodes).any() else running
-    raise DataError(
-        f"the local fit of the node {form.labels[running[0]]!r}{more(running)} runs to infinity: its classes are "
-        f"separable by the features (or its counts are all 0); {RIDGE}"
-    )
-
-
-def more(nodes: Array) -> str:
-    """The words that follow the name of the first of some nodes."""
-    return f" (and {len(nodes) - 1} more)" if len(nodes) > 1 else ""
+    why = f"runs to infinity: its classes are separable by the features (or its counts are all 0); {RIDGE}"
+    raise UnfitError({i: f"the local fit of the node {form.labels[i]!r} {why}" for i in running.tolist()})

@@ -106,11 +106,11 @@ class HierarchicalEstimate(ResultWithAssumptions):
 
     def intervals(self, confidence: float = 0.95) -> Table:
         """Coefficients, standard errors and normal intervals of all vertices, clusters and root included, in rows
-        (level, label, feature): level 0 are the nodes."""
+        (level, label, feature): level 1 are the nodes, as in `variances` and `effects`, and the root is the highest."""
         columns = self._columns(confidence)
         n, d = self.w.shape
-        level = np.zeros(n, dtype=int)
-        for k, (_, parent) in enumerate(self.tree.levels, 1):
+        level = np.ones(n, dtype=int)
+        for k, (_, parent) in enumerate(self.tree.levels, 2):
             level[parent] = k
         frame = pd.DataFrame(
             {
@@ -129,8 +129,8 @@ class HierarchicalEstimate(ResultWithAssumptions):
         return self._titled(frame, f"fixed effects (coefficients of the root) with {confidence:.0%} intervals")
 
     def effects(self, level: int = 1) -> Table:
-        """The predicted random effects of a level, counted from 1: the coefficients of its children less those of
-        their parents."""
+        """The predicted random effects of a level, counted from 1, the nodes: its coefficients less those of their
+        parents."""
         if isinstance(level, bool) or level not in range(1, len(self.tree.levels) + 1):
             raise ModelError(
                 f"level must be one of 1 to {len(self.tree.levels)}, from the nodes upwards, got {level!r}"
@@ -323,9 +323,8 @@ def _values(components: Any, levels: int) -> Array:
     if not several or len(components) != len(names):
         raise TermError(f"components must be {len(names)} variances, of {', '.join(names)}, got {components!r}")
     values = checks.numbers(components, "components", error=TermError)
-    kinds = [checks.positive, *[checks.nonnegative] * levels]
-    for name, value, kind in zip(names, values.tolist(), kinds, strict=True):
-        kind(value, f"the variance of {name}", TermError)
+    for k, (name, value) in enumerate(zip(names, values.tolist(), strict=True)):
+        (checks.nonnegative if k else checks.positive)(value, f"the variance of {name}", TermError)
     return values
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +23,11 @@ from ..network import Ledger
 from ..terms import Array
 from .given import form_given
 from .hypotheses import linear, position, written
-from .local import local_fits, of_losses
+from .local import SINGULAR, UnfitError, local_fits, of_losses, only, spared
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SINGULAR = 1e-11  # smallest over largest eigenvalue, in units in which the diagonal is 1
 EMPTY = "the node has no samples"
 ALONE = "the data of the node leave it open, and node penalties decide"  # of a coefficient without an interval
 OPEN = 1e-4  # share of a coefficient in a direction that the data leave open, below which it is rounding
@@ -294,41 +293,19 @@ def local_regions(problem: Any, covariance: str = "HC3", *, seconds: float | Non
     (8, 4)
     """
     form = form_given(problem, "local_regions").frozen()
-    nodes, lost = np.unique(np.concatenate([block.node for block in form.at_nodes])), dict[int, str]()
-    try:
-        found = _regions(form, covariance)
-    except DataError:
-        lost = _lost(form, nodes, covariance)
-        if len(lost) == len(nodes):
-            raise
-        found = _regions(_only(form, np.setdiff1d(nodes, list(lost))), covariance)
+    nodes = np.unique(np.concatenate([block.node for block in form.at_nodes]))
+    found, lost = spared(nodes, lambda part: _regions(only(form, part), covariance))
+    if found is None:
+        raise DataError(f"no node has a region: {'; '.join(list(dict.fromkeys(lost.values()))[:FEW])}")
     without = {i: form.labels[i] for i in nodes.tolist() if form.labels[i] not in found}
     left_out = {label: lost.get(i, f"{label!r}: {ALONE}") for i, label in without.items()}
     return LocalRegions(found, left_out, product(form.space.index, names_of(form)))
 
 
-def _only(form: Form, nodes: Array) -> Form:
-    """The form with the samples of these nodes alone."""
-    parts = [block.part(np.flatnonzero(np.isin(block.node, nodes))) for block in form.at_nodes]
-    return replace(form, samples=tuple([part for part in parts if part.count]))
-
-
-def _lost(form: Form, nodes: Array, covariance: str) -> dict[int, str]:
-    """The nodes that have no region, each with the reason, by halving."""
-    try:
-        _regions(_only(form, nodes), covariance, worth=False)
-    except DataError as error:
-        if len(nodes) == 1:
-            return {int(nodes[0]): str(error)}
-        half = len(nodes) // 2
-        return _lost(form, nodes[:half], covariance) | _lost(form, nodes[half:], covariance)
-    return {}
-
-
-def _regions(form: Form, covariance: str, *, worth: bool = True) -> dict[Hashable, ConfidenceRegion]:
+def _regions(form: Form, covariance: str) -> dict[Hashable, ConfidenceRegion]:
     fits = local_fits(form)
-    if covariance == "HC0" and not fits.form.edges:  # else errors that are 0 but for rounding
-        fits.check_residual_df(covariance)
+    if covariance == "HC0" and not fits.form.edges and (short := fits.short(covariance)):
+        raise UnfitError(short)  # else errors that are 0 but for rounding
     index, coef = names_of(form), form.space.in_units(fits.coef)
     V = form.space.covariance_in_units(fits.covariance(covariance))
     ridge = bool(fits.form.edges)
@@ -343,13 +320,16 @@ def _regions(form: Form, covariance: str, *, worth: bool = True) -> dict[Hashabl
             if covariance == "model"
             else f"covariance {covariance}: the sandwich, whatever the variance of the noise",
             *(("of the penalised coefficients: the bias of the node penalties is not counted",) if ridge else ()),
-            *((fits.worth,) if worth else ()),
+            fits.worth,
         )
         decided = _determined(curvature[i], form)
         none = [f"{', '.join(map(str, index[~decided]))} left out: {ALONE}"] * (not decided.all())
         estimate, own = pd.Series(coef[i][decided], index=index[decided]), V[i][np.ix_(decided, decided)]
         if decided.any():
-            out[label] = ConfidenceRegion(estimate, own, f"node {label!r}, its own estimate", (*assumed, *none))
+            try:
+                out[label] = ConfidenceRegion(estimate, own, f"node {label!r}, its own estimate", (*assumed, *none))
+            except DataError as error:
+                raise UnfitError({int(i): str(error)}) from error
     return out
 
 

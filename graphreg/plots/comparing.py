@@ -75,7 +75,7 @@ def plot_comparison(comparison: Comparison, x: str | None = None, ax: Axes | Non
 def _draw_gaps(comparison: Comparison, x: str, axes: Axes) -> None:
     for k, (name, solution) in enumerate(comparison.solutions.items()):
         if name not in _silent(comparison, x):
-            _draw(axes, name, solution, comparison.bound, x, k)
+            _draw(axes, name, solution, comparison.dual, x, k)
     described(axes, COSTS[x][1], "relative gap", "xy", "0.9")
 
 
@@ -84,7 +84,7 @@ def _scored(comparison: Comparison, y: str | None) -> bool:
     known = ("score", "gap") if comparison.measure else ("gap",)
     (checks.one_of(*known) | None)(y, "y")
     scored = bool(comparison.measure) and y != "gap"
-    if not (scored or np.isfinite(comparison.bound)):
+    if not (scored or np.isfinite(comparison.dual)):
         raise ModelError("there is nothing to draw: no run gave a certified bound")
     return scored
 

@@ -38,7 +38,7 @@ def plot_tests(tests: Table | EdgeSelection, ax: Axes | None = None) -> Axes:
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
-    Edges to nodes without data are not tested, and left out.
+    Edges that were not tested are left out.
 
     Returns
     -------

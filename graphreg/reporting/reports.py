@@ -229,9 +229,9 @@ def _runs(solution: Solution, comparison: Comparison | None) -> list[dict[str, A
     if comparison is None:
         return found
     certificate = solution.certificate
-    if certificate.valid and comparison.bound > certificate.primal:
+    if certificate.valid and comparison.dual > certificate.primal:
         raise ModelError(
-            f"the comparison is of another problem: it has the lower bound {comparison.bound:.10g}, and this answer "
+            f"the comparison is of another problem: it has the lower bound {comparison.dual:.10g}, and this answer "
             f"the objective {certificate.primal:.10g}; compare on the problem of the answer"
         )
     others = {name: each for name, each in comparison.solutions.items() if each.own is None and each is not solution}

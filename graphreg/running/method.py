@@ -276,6 +276,10 @@ class AbstractIteration(AbstractMethod):
         del state
         return False
 
+    def without_messages(self) -> str:
+        """Why it cannot go on at all where nodes crash or messages are lost; empty where it can."""
+        return ""
+
     def held(self, state: Any) -> dict[str, Array | tuple[Array, ...]]:
         """The state of the method between two rounds, for observers: the numbers in it by the names of their
         fields, ``theta``, ``x.w``, ``copies.u``."""

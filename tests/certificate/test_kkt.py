@@ -31,6 +31,19 @@ def row(kkt, condition, term=None):
     return table.iloc[0]
 
 
+@pytest.mark.parametrize(
+    ("flows", "prices", "said"),
+    [(True, True, "flows and prices balance"), (True, False, "flows balance"), (False, True, "prices balance")],
+)
+def test_what_balances_is_what_there_is(flows, prices, said):
+    """Without data there are no prices, without penalties no flows."""
+    model = [0.3 * gr.L2()(gr.w.across(nx.path_graph(NODES)))] * flows
+    model.append(problem_of(gr.L2()).model.terms[0][1] if prices else gr.SquaredL2()(gr.w.at(NODES) - 1.0))
+    conditions = gr.Problem(sum(model)).solve().certificate.kkt().table["condition"].tolist()
+    assert f"conservation: {said}" in conditions
+    assert any(each.startswith("stationarity: ") for each in conditions) == prices
+
+
 # ---- the law ---------------------------------------------------------------------------------------------------------
 def adds_up(certificate):
     kkt = certificate.kkt()

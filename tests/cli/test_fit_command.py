@@ -186,7 +186,7 @@ def test_standard_errors_and_intervals_are_written_and_shown(folder):
     assert document["intervals"][0]["coefficient"] == "intercept"
     assert document["clusters"]["labels"] == found.solution.clusters().labels
     assert document["certificate"]["relative_gap"] == found.solution.certificate.relative_gap
-    assert document["certificate"]["lower_bound"] <= document["certificate"]["objective"]
+    assert document["certificate"]["dual"] <= document["certificate"]["primal"]
     assert "std_error" in (folder / "fit.html").read_text()
     assert "exists; name another file" in run(*asked, "--intervals", "intervals.csv").output
     plain = run(*asked, "--intervals", "intervals.csv", "--force")

@@ -106,9 +106,9 @@ def test_all_are_measured_by_the_exact_optimum(problem):
     exact = problem.solve(gap=1e-9)
     assert list(comparison.entries) == ["PrimalDual"]  # what they are measured by is no row of its own
     assert comparison.reference.startswith("the exact optimum, by Exact(clarabel) (certified to lie between ")
-    assert exact.certificate.dual - 1e-6 <= comparison.bound <= exact.objective
+    assert exact.certificate.dual - 1e-6 <= comparison.dual <= exact.objective
     run, row = comparison.solutions["PrimalDual"], comparison.table().loc["PrimalDual"]
-    assert row["above"] == run.objective - comparison.bound
+    assert row["above"] == run.objective - comparison.dual
     assert row["above"] < run.certificate.gap  # its own certificate knows less
     assert str(comparison).splitlines()[-1] == f"reference: {comparison.reference}"
 
@@ -116,7 +116,7 @@ def test_all_are_measured_by_the_exact_optimum(problem):
 def test_else_by_the_best_bound(problem, stopped):
     comparison = gr.compare(problem, [gr.ADMM(), gr.Exact(), gr.PrimalDual()], gap=1e-7)
     best = max(s.certificate.dual for s in comparison.solutions.values() if s.certificate.valid)
-    assert comparison.bound == best
+    assert comparison.dual == best
     assert comparison.reference.startswith(f"the best certified lower bound {best:.10g}, ")
     assert "(Exact(clarabel) did not get to the optimum: no_certificate)" in comparison.reference
     assert list(comparison.entries) == ["ADMM", "Exact(clarabel)", "PrimalDual"]  # in the order asked for
@@ -227,14 +227,14 @@ def test_a_method_that_breaks_down_has_a_row(problem):
     assert "picky: refused. it needs a tree; it needs a consensus" in text
     assert "unknown: refused. the solver 'nosolver' is not installed" in text
     assert list(found.solutions) == ["bad", "nan", "good"]
-    assert np.isfinite(found.bound)
+    assert np.isfinite(found.dual)
 
 
 def test_one_that_certifies_nothing_is_measured_all_the_same(problem):
     found = gr.compare(problem, [Wanders()], gap=1e-3, seconds=0.3)
     row = found.table().loc["Wanders"]
     assert row["status"] == "budget"
-    assert row["above"] == found.solutions["Wanders"].objective - found.bound > 0
+    assert row["above"] == found.solutions["Wanders"].objective - found.dual > 0
 
 
 @pytest.mark.parametrize("where", ["a round", "elsewhere"])
@@ -252,7 +252,7 @@ def test_ctrl_c_ends_all(problem, monkeypatch, where):
     assert found.not_run == ("third",)
     assert "interrupted before these began: third" in str(found)
     assert found.solutions["second"].rounds == 0 or where == "a round"
-    assert np.isfinite(found.bound)
+    assert np.isfinite(found.dual)
 
 
 def test_one_seed_for_all(problem):
@@ -290,7 +290,7 @@ def test_the_gap_is_drawn_against_its_cost(pyplot, comparison, x):
     expected = {"rounds": "round"}.get(x, x)
     assert cost.tolist() == [getattr(record, expected) for record in run.trace.records]
     primal = np.minimum.accumulate([record.primal for record in run.trace.records])
-    np.testing.assert_allclose(gap, (primal - comparison.bound) / primal, rtol=1e-9)
+    np.testing.assert_allclose(gap, (primal - comparison.dual) / primal, rtol=1e-9)
     assert (np.diff(gap) <= 0).all()
     own = run.certificate.relative_gap
     assert any(
@@ -324,7 +324,7 @@ def test_a_baseline_is_judged_in_both_problems(pyplot, comparison):
     assert "Hollow" in " ".join(axes.get_title().split())
     hollow = [line for line in axes.lines if line.get_markerfacecolor() == "white" and len(line.get_xdata())]
     assert [line.get_xdata().tolist() for line in hollow] == [[fast.rounds]]
-    assert hollow[0].get_ydata()[0] == (fast.objective - both.bound) / fast.objective
+    assert hollow[0].get_ydata()[0] == (fast.objective - both.dual) / fast.objective
     drawn = [len(line.get_xdata()) for line in axes.lines]
     assert drawn.count(len(fast.trace)) == [len(line.get_xdata()) for line in comparison.plot().lines].count(
         len(fast.trace)

@@ -57,8 +57,8 @@ def test_an_algorithm_ends_where_it_is_near_enough(problem):
     exact = problem.solve(gap=1e-10)
     assert exact.certificate.dual <= mine.objective + 1e-12
     assert mine.certificate.dual <= exact.objective + 1e-12
-    assert table.loc["mine", "above"] == mine.objective - found.bound
-    assert mine.trace.records[-2].primal - found.bound > 1e-5 * mine.objective  # it had to go on until then
+    assert table.loc["mine", "above"] == mine.objective - found.dual
+    assert mine.trace.records[-2].primal - found.dual > 1e-5 * mine.objective  # it had to go on until then
 
 
 def test_equal_rounds(problem):

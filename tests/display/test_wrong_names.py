@@ -17,9 +17,14 @@ from graphreg.base.display import Suggesting
 
 
 @pytest.fixture(scope="module")
-def solution():
+def problem():
     data = gr.NodeData.from_dict({k: ([[1.0], [2.0]], [1.0, 2.0 + k]) for k in range(4)})
-    return gr.Problem(gr.SquaredLoss(data) + 0.1 * gr.TotalVariation(nx.path_graph(4), gr.L2())).solve()
+    return gr.Problem(gr.SquaredLoss(data) + 0.1 * gr.TotalVariation(nx.path_graph(4), gr.L2()))
+
+
+@pytest.fixture(scope="module")
+def solution(problem):
+    return problem.solve()
 
 
 def test_every_result_suggests_names():
@@ -38,6 +43,16 @@ def test_every_result_suggests_names():
 def test_the_name_that_was_meant(solution, name, meant):
     with pytest.raises(AttributeError, match=f"'Solution' object has no attribute '{name}'; did you mean '{meant}'"):
         getattr(solution, name)
+
+
+def test_the_lower_bound_has_one_name(problem, solution):
+    """``dual``, of certificates, records of a trace, comparisons, and in JSON (tests/cli)."""
+    compared, run = gr.compare(problem, [gr.PrimalDual()]), problem.solve(gr.PrimalDual())
+    assert compared.dual <= solution.objective
+    for one in (compared, solution.certificate, run.trace.records[-1]):
+        assert np.isfinite(one.dual)
+        with pytest.raises(AttributeError, match="has no attribute 'bound'; did you mean 'dual'"):
+            one.bound  # noqa: B018
 
 
 def test_names_like_nothing_have_no_suggestion(solution):

@@ -277,6 +277,24 @@ def test_for_whom_nodes_can_crash_is_on_the_page(name):
         assert go().ledger.by_node()["away"].sum() > 0
 
 
+@pytest.mark.filterwarnings("ignore::graphreg.errors.MethodWarning")
+@pytest.mark.parametrize("coin", ["separate", "single"])
+def test_clients_that_were_away_know_which_means_are_sent_again(coin):
+    """They flip the coins of the round that they missed, which are shared: else they wait for what nobody sends."""
+    faults = Faults(crash=0.4, down=1)
+    found = run(problem("hierarchy"), faults, gr.AsyncL2GD(coin=coin), rounds=60)
+    assert found.rounds == 60
+    assert found.ledger.by_node()["away"].sum() > 0
+
+
+@pytest.mark.parametrize("faults", [Faults(crash=0.1), Faults(drop=0.2)])
+def test_a_vote_that_not_all_hear_is_refused(faults):
+    with pytest.raises(MethodError, match=r"AsyncL2GD does not run where nodes crash.*majority=True"):
+        run(problem("hierarchy"), faults, gr.AsyncL2GD(majority=True))
+    resent = run(problem("hierarchy"), Faults(drop=0.2, resend=True), gr.AsyncL2GD(majority=True), rounds=20)
+    assert resent.rounds == 20
+
+
 def test_sums_with_crashes_are_refused():
     with pytest.raises(MethodError, match=r"PrimalDual\(balance=\.\.\.\)"):
         run(problem("total variation"), Faults(crash=0.01), gr.PrimalDual(restarts=False))

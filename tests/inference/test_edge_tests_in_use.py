@@ -7,13 +7,15 @@ from contextlib import nullcontext
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
 import graphreg as gr
 from benchmarks.statistics.edge_tests import pairs, rejections
 from graphreg.errors import DataError, GraphError, GraphregError, MethodError, MethodWarning, TermError
-from graphreg.inference import edge_tests, select_edges
+from graphreg.inference import edge_tests, edges, select_edges
+from graphreg.inference.local import local_fits
 
 TRIANGLE = gr.Graph.from_edges([(0, 1), (1, 2), (0, 2)])
 
@@ -141,7 +143,65 @@ def test_nodes_without_data_keep_their_edges():
     assert tests["p_value"].isna().tolist() == [False, True, True]
     assert tests["keep"].tolist() == [False, True, True]
     assert tests["adjusted"][0] == tests["p_value"][0]  # one test, not three
-    assert "2 edges lead to nodes without data" in str(tests)
+    assert "2 edges not tested, kept: the node 'empty' has no data" in str(tests)
+
+
+SAMPLES = {
+    "chow": (3, "no residual"),
+    "robust": (3, "leverage is 1"),
+    "HC1": (3, "no residual"),
+    "model": (2, "2 samples"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::graphreg.errors.MethodWarning")
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_a_node_with_too_few_samples_leaves_the_other_edges_their_tests(kind):
+    m, why = SAMPLES[kind]
+    data = two_groups().data
+    samples = {label: (data.X[data.node == i], data.y[data.node == i]) for i, label in enumerate(data.labels)}
+    pairs_of = nx.cycle_graph(["a1", "a2", "a3", "b1"])
+    samples.pop("b2")
+    three = {label: each for label, each in samples.items() if label != "b1"}
+    whole = edge_tests(gr.SquaredLoss(gr.NodeData.from_dict(three)), nx.path_graph(list(three)), kind)
+    samples["b1"] = tuple(part[:m] for part in samples["b1"])
+    tests = edge_tests(gr.SquaredLoss(gr.NodeData.from_dict(samples)), pairs_of, kind)
+    left = tests["untested"] == ""
+    assert left.tolist() == [True, False, True, False]
+    assert tests["untested"][1] == tests["untested"][3]
+    assert why in tests["untested"][1]
+    assert "'b1'" in tests["untested"][1]
+    assert tests["keep"][~left].all()
+    assert tests["p_value"][~left].isna().all()
+    pd.testing.assert_frame_equal(pd.DataFrame(tests[left]).reset_index(drop=True), pd.DataFrame(whole))
+    assert f"2 edges not tested, kept: {tests['untested'][1]}" in " ".join(str(tests).split())
+    assert "of the 2 tested edges" in tests.verdict
+    assert str(tests).splitlines()[0].endswith("removed, 2 not tested")
+
+
+def test_a_separable_node_leaves_the_other_edges_their_tests():
+    rng = np.random.default_rng(0)
+    samples = {k: (rng.normal(size=(60, 2)), rng.integers(0, 2, 60)) for k in range(4)}
+    samples[2] = (samples[2][0], samples[2][0][:, 0] > 0)
+    selection = select_edges(gr.LogisticLoss(gr.NodeData.from_dict(samples)), nx.cycle_graph(4))
+    reasons = selection.tests.set_index(["tail", "head"])["untested"]
+    assert reasons[[(0, 1), (0, 3)]].tolist() == ["", ""]
+    assert all("the local fit of the node 2 runs to infinity" in why for why in reasons[[(1, 2), (2, 3)]])
+    assert "2 edges not tested, kept: the local fit of the node 2 runs to infinity" in " ".join(str(selection).split())
+
+
+def test_many_nodes_that_cannot_be_fitted_are_found_at_once(monkeypatch):
+    """Each fit names all nodes that stop it: one that looked for them singly would fit as often as there are such."""
+    rng, fits = np.random.default_rng(0), []
+    samples = {k: (rng.normal(size=(40, 2)), rng.integers(0, 2, 40)) for k in range(24)}
+    for k in range(0, 24, 2):
+        samples[k] = (samples[k][0], samples[k][0][:, 0] > 0) if k % 4 else tuple(part[:1] for part in samples[k])
+    graph = nx.circulant_graph(24, [1, 2])
+    monkeypatch.setattr(edges, "local_fits", lambda form: fits.append(form) or local_fits(form))
+    tests = edge_tests(gr.LogisticLoss(gr.NodeData.from_dict(samples)), graph)
+    assert ((tests["untested"] == "") == (tests["tail"] % 2 * tests["head"] % 2 == 1)).all()
+    assert len(fits) <= 4
+    assert "more reasons why edges are not tested" in " ".join(str(tests).split())
 
 
 def test_bad_arguments_are_named():
@@ -162,7 +222,7 @@ def test_bad_arguments_are_named():
     with pytest.raises(GraphError, match="no edges to test"):
         edge_tests(loss, graph)
     graph.add_edge("c", "d")
-    with pytest.raises(DataError, match="no edge of the graph joins two nodes with data"):
+    with pytest.raises(DataError, match=r"no edge can be tested; the edge 'c' - 'd'.*'c' has no data"):
         edge_tests(loss, graph)
     with pytest.raises(DataError, match="one node, 'a'"):
         edge_tests(gr.SquaredLoss(gr.NodeData.from_dict({"a": (np.eye(2), [0.0, 1.0])})))
@@ -180,7 +240,8 @@ def test_nodes_that_are_fitted_without_error():
     loss = gr.SquaredLoss(gr.NodeData.from_dict({k: (X[k], y[k]) for k in range(3)}))
     for kind in ("auto", "chow", "robust", "HC0"):
         with pytest.raises(DataError, match="edge 0 - 1 cannot be tested: both nodes are fitted without error"):
-            edge_tests(loss, TRIANGLE, covariance=kind)
+            edge_tests(loss, gr.Graph.from_edges([(0, 1)], nodes=[0, 1, 2]), covariance=kind)
+        assert edge_tests(loss, TRIANGLE, covariance=kind)["untested"].astype(bool).tolist() == [True, False, False]
         tests = edge_tests(loss, gr.Graph.from_edges([(2, 0), (1, 2)]), covariance=kind)
         assert (tests["covariance"] == ("robust" if kind == "auto" else kind)).all()
         assert tests["keep"].all()

@@ -180,7 +180,8 @@ def test_tables():
     assert len(table) == 3 * (6 + 3 + 1)
     row = table[(table["label"] == "c1_2") & (table["feature"] == "z")].iloc[0]
     v = found.labels.index("c1_2")
-    assert row["level"] == 1
+    assert row["level"] == 2  # of the clusters: level 1 are the nodes, as in variances() and effects()
+    assert table.loc[table["level"] == 1, "label"].unique().tolist() == list(found.labels[:6])
     assert row["estimate"] == found.w[v, 2]
     assert row["high"] - row["estimate"] == pytest.approx(1.6448536 * np.sqrt(found.covariance[v, 2, 2]))
     assert found.table().loc["n3"].tolist() == found.coef[3].tolist()

@@ -112,6 +112,8 @@ class Actors(AbstractEngine):
             return method
         if isinstance(method, ToleratesLostMessages):
             return method.for_lost_messages()
+        if why := method.without_messages():
+            raise MethodError(f"{method.name} does not run where nodes crash or messages are lost: {why}")
         warn(
             f"{method.name} is not known to tolerate lost messages: the last value received stands in for one that is "
             "missing, and the run may end at a biased point; take Faults(resend=True), or a method that tolerates "

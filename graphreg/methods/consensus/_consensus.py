@@ -14,6 +14,11 @@ from ...running import Start
 from ...terms import Array
 from ...terms.penalties import AbstractSmoothPenalty, is_equality
 
+STEEP = (
+    "has no bound of its curvature, so no step follows: give step_size=gr.DecreasingStep(D=..., gamma=...), or a "
+    "number, to the method, and that to gr.inference.estimate as method=; of counts D = 2.5 / (mean count x least "
+    "eigenvalue of the mean of xx') and a first step, D (1 + gamma)^-0.8, of 1 / (nodes x largest count x ||x||^2)"
+)
 Batch = int | Mapping[Hashable, int] | None  # samples of a step, of all nodes or by label; None: all samples
 
 
@@ -23,9 +28,7 @@ def missing(form: Form, mixing: MixingMatrix | str, lazy: bool, stepped: bool) -
     out = [*without_gradient(form), *_not_tied(form)]
     out += [] if out else _apart(form)
     if not (out or stepped):
-        said = "has no bound of its curvature, so no step follows: give step_size=, a number, or D and gamma of a "
-        said += "DecreasingStep"
-        out += [f"{name} {said}" for name in unbounded(form)]
+        out += [f"{name} {STEEP}" for name in unbounded(form)]
     if not out and isinstance(mixing, MixingMatrix):
         out += mixing.wrong(form, lazy)
     return tuple(out)

@@ -22,14 +22,11 @@ COINS = ("separate", "single")
 
 @dataclass(frozen=True)
 class State:
-    """``known``: where a cluster and its clients know thetabar_j without asking, ``known_top`` all of them thetabar."""
-
     view: LocalView
     round: int
     theta: Array
     averages: Averages
-    known: Array
-    known_top: Array
+    xi_0: Array  # the network's coin in the round before
     probabilities: Probabilities
     step_size: Array  # eta, (n,)
 
@@ -116,16 +113,16 @@ class AsyncL2GD(AbstractKnownClusters):
         probabilities = self.probabilities_of(view, self.batch)
         eta = self.step_within(view, 0.5 / probabilities.bound, "1/(2 L) of Theorem 3.5")
         theta = np.zeros(view.form.shape) if start is None else start[0]
-        nothing = np.zeros(view.form.n, dtype=bool)
-        return State(view, 0, theta, Averages(theta, theta), nothing, nothing, probabilities, eta)
+        return State(view, 0, theta, Averages(theta, theta), np.zeros(view.form.n, dtype=bool), probabilities, eta)
 
     def step(self, state: State) -> State:
         view, c, eta = state.view, state.probabilities.constants, self._eta(state)[:, None]
         xi_0 = self._network_coin(state)
         xi_j = ~xi_0 & _clusters.cluster_coin(view, state.probabilities.p, state.round)
         local = ~(xi_0 | xi_j)
-        between, within = xi_0 & ~state.known_top, xi_j & ~state.known
-        up = (between | within) & ~state.known
+        known, known_top = self._known(state)
+        between, within = xi_0 & ~known_top, xi_j & ~known
+        up = (between | within) & ~known
         bars = state.averages.renewed(view, c.share, state.theta, up, within, between)
         g = view.gradient(state.theta, self.batch, state.round) if local.any() else np.zeros_like(state.theta)
         theta = state.theta - eta * oracle(state, state.theta, bars, xi_0, xi_j, g)  # (3.2)
@@ -136,8 +133,7 @@ class AsyncL2GD(AbstractKnownClusters):
             round=state.round + 1,
             theta=_clusters.with_latents(view, theta, bars),
             averages=replace(bars, center=np.where((xi_0 & c.even)[:, None], moved, bars.center)),
-            known=c.even & ~local,
-            known_top=c.level & xi_0,
+            xi_0=xi_0,
         )
 
     def point(self, state: State) -> Point:
@@ -147,6 +143,21 @@ class AsyncL2GD(AbstractKnownClusters):
         """The probabilities, fractions and steps at the nodes."""
         p = state.probabilities
         return {"p_global": p.p0, "p_cluster": p.p, "tau": p.tau, "step_size": self._eta(state)}
+
+    def without_messages(self) -> str:
+        why = (
+            "all must hear the vote of majority=True, which decides who sends; leave it out, or take crashes away and "
+        )
+        return f"{why}resend=True" if self.majority else ""
+
+    def _known(self, state: State) -> tuple[Array, Array]:
+        """Where a cluster and its clients take thetabar_j to be known without asking, and all of them thetabar: by the
+        coins of the round before, so that one who was away then asks for what the others send."""
+        if not state.round:
+            return state.xi_0, state.xi_0
+        before, p, c = replace(state, round=state.round - 1), state.probabilities.p, state.probabilities.constants
+        xi_0 = state.xi_0 if self.majority else self._network_coin(before)
+        return c.even & (xi_0 | _clusters.cluster_coin(state.view, p, before.round)), c.level & xi_0
 
     def _network_coin(self, state: State) -> Array:
         p = state.probabilities
