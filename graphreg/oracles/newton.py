@@ -26,7 +26,7 @@ from scipy.sparse.linalg import spilu, splu
 from ..base.csgraph import depth_first_order, reverse_cuthill_mckee
 from ..base.gate import aside, carry_out, heavy, refuse, usable_memory
 from ..form import Form, Held
-from ..terms import AbstractMatrix, Array, EdgeBlock, SampleBlock, product
+from ..terms import AbstractMatrix, Array, EdgeBlock, SampleBlock, block_diagonal, product
 from ..terms.losses import AbstractSmoothLoss
 from ..terms.penalties import AbstractConstraint, AbstractSmoothPenalty
 
@@ -331,6 +331,8 @@ REFINEMENTS = 5
 BACKWARD = 1e-13  # relative: what a solution may leave of rows of a kind
 ROUNDED = 1e-14  # relative: what is left of them without refining further
 PIVOT = 0.1  # of the largest entry of a column: what pivots are at least, where they are chosen
+HIDDEN = 1e-8
+TOGETHER = 2
 RIDGE = 1e-15  # relative to each diagonal, of the size of its rounding; a larger one hides losses beside huge edges
 
 
@@ -477,6 +479,56 @@ class BesideFlows:
         return np.array([np.abs(x[kind]).max(initial=0.0) for kind in self._kinds])
 
 
+class Together:
+    """Solves with A = sum of B'DB, and a ``proximal`` diagonal, with factors of it in which rounding has hidden the
+    losses: moves of all nodes of a component together, Z, which edges do not feel.
+
+    Z'AZ is known without the edges. The moves Z a stay apart from the others x, so that differences across edges have
+    all their digits, and what both leave is refined.
+    """
+
+    def __init__(self, blocks: list[tuple[SystemRows, Array]], Z: sp.csr_array, d: int, proximal: Array) -> None:
+        self.blocks, self.Z, self.proximal = blocks, Z, proximal
+        AZ = sp.diags_array(proximal) @ Z
+        for rows, D in blocks:
+            if (BZ := rows.B @ Z).count_nonzero():
+                AZ = AZ + rows.BT @ (block_diagonal(D) @ BZ)
+        self.AZ: Any = sp.csr_array(AZ)
+        E = sp.bsr_array(sp.csr_array(Z.T @ self.AZ), blocksize=(d, d))
+        self.pooled = np.zeros((E.shape[0] // d, d, d))
+        self.pooled[np.repeat(np.arange(len(self.pooled)), np.diff(E.indptr))] = E.data
+
+    def bends(self) -> Array:
+        return np.einsum("cii->ci", self.pooled).ravel()
+
+    def solver(self, near: Solve) -> Solve:
+        size = np.sqrt(np.einsum("cii->ci", self.pooled))
+        unit = 1.0 / np.where(size > 0.0, size, 1.0)
+        inverse = np.linalg.pinv(self.pooled * unit[:, :, None] * unit[:, None, :], 1e-13, hermitian=True)
+
+        def common(left: Array) -> Array:
+            return (unit * np.einsum("cij,cj->ci", inverse, unit * (self.Z.T @ left).reshape(unit.shape))).ravel()
+
+        def solve(right: Array) -> Array:
+            x = near(right)
+            left = right - self.times(x)
+            a = common(left)
+            left = left - self.AZ @ a
+            for _ in range(TOGETHER):
+                x = x + near(left)
+                left = right - self.times(x) - self.AZ @ a
+                by = common(left)
+                a, left = a + by, left - self.AZ @ by
+            return x + self.Z @ a
+
+        return solve
+
+    def times(self, x: Array) -> Array:
+        """A x."""
+        each = (rows.adjoint(np.einsum("mij,jm->im", D, rows.apply(x))) for rows, D in self.blocks)
+        return sum(each, self.proximal * x)
+
+
 class NewtonSystem:
     """The matrices sum_b B_b' D_b B_b of a form, over its samples and edges. One D is of all rows of a sample or an
     edge, of one row where their Hessian is diagonal, and of one piece of a penalty that is a sum of norms.
@@ -504,6 +556,9 @@ class NewtonSystem:
         places = self._places(form)
         self.samples = tuple(self._samples(form, places))
         self.edges = tuple(self._edges(form, places[len(form.samples) :]))
+        n, d = form.shape
+        place = np.repeat(form.component * d, d) + np.tile(np.arange(d), n)
+        self._together = sp.csr_array((np.ones(n * d), (np.arange(n * d), place)))[self.order[self.order < n * d]]
         heavy(FOR_PRODUCT * _products(form, self.wide), lambda: self._pattern(len(self.order)))
 
     def vector(self, w: Array) -> Array:
@@ -537,6 +592,10 @@ class NewtonSystem:
             diagonal = data[self._diagonal]
             data[self._diagonal] = np.where(diagonal > 0.0, diagonal * (1.0 + RIDGE), 1.0)
             solve = self._factors(data)
+            blocks = list(zip((*self.samples, *self.edges), D, strict=True))
+            together = Together(blocks, self._together, self.shape[1], np.broadcast_to(proximal, diagonal.shape))
+            if (together.bends() < HIDDEN * (self._together.T @ diagonal)).any():
+                solve = together.solver(solve)
         free = self.free
         return solve if free is None else lambda right: solve(np.where(free, right, 0.0))
 
