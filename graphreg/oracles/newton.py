@@ -558,7 +558,8 @@ class NewtonSystem:
         self.edges = tuple(self._edges(form, places[len(form.samples) :]))
         n, d = form.shape
         place = np.repeat(form.component * d, d) + np.tile(np.arange(d), n)
-        self._together = sp.csr_array((np.ones(n * d), (np.arange(n * d), place)))[self.order[self.order < n * d]]
+        every = sp.csr_array((np.ones(n * d), (np.arange(n * d), place)), shape=(len(self.order), form.n_components * d))
+        self.together = every[self.order]  # the moves of all nodes of a component together
         heavy(FOR_PRODUCT * _products(form, self.wide), lambda: self._pattern(len(self.order)))
 
     def vector(self, w: Array) -> Array:
@@ -593,8 +594,8 @@ class NewtonSystem:
             data[self._diagonal] = np.where(diagonal > 0.0, diagonal * (1.0 + RIDGE), 1.0)
             solve = self._factors(data)
             blocks = list(zip((*self.samples, *self.edges), D, strict=True))
-            together = Together(blocks, self._together, self.shape[1], np.broadcast_to(proximal, diagonal.shape))
-            if (together.bends() < HIDDEN * (self._together.T @ diagonal)).any():
+            together = Together(blocks, self.together, self.shape[1], np.broadcast_to(proximal, diagonal.shape))
+            if (together.bends() < HIDDEN * (self.together.T @ diagonal)).any():
                 solve = together.solver(solve)
         free = self.free
         return solve if free is None else lambda right: solve(np.where(free, right, 0.0))

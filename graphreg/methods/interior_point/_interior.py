@@ -163,8 +163,11 @@ class InteriorBlocks:
         return self.state(Interior(w, tuple(s for s, _ in found), tuple(y for _, y in found)))
 
     def _imbalance(self, slope: Array, w: Array) -> float:
-        """What a gradient is worth at most, column by column."""
-        return float(np.abs(self.system.matrix(slope)).sum(axis=0) @ np.abs(w).max(axis=0, initial=0.0))
+        """What a gradient is worth at most: what all nodes of a component have in common, and the rest by columns."""
+        Z, x = self.system.together, self.system.vector(w)
+        common = (Z.T @ x) / np.maximum(Z.sum(axis=0), 1.0)
+        rest = np.abs(self.system.matrix(x - Z @ common)).max(axis=0, initial=0.0)
+        return float(np.abs(Z.T @ slope) @ np.abs(common) + np.abs(self.system.matrix(slope)).sum(axis=0) @ rest)
 
     # ---- states -----------------------------------------------------------------------------------------------------
     def state(self, at: Interior) -> State:
