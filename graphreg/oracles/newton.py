@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from scipy.sparse.linalg import spilu, splu
 from ..base.csgraph import depth_first_order, reverse_cuthill_mckee
 from ..base.gate import aside, carry_out, heavy, refuse, usable_memory
 from ..form import Form, Held
-from ..terms import AbstractMatrix, Array, EdgeBlock, SampleBlock, block_diagonal, product
+from ..terms import AbstractMatrix, Array, EdgeBlock, SampleBlock, product
 from ..terms.losses import AbstractSmoothLoss
 from ..terms.penalties import AbstractConstraint, AbstractSmoothPenalty
 
@@ -331,8 +332,8 @@ REFINEMENTS = 5
 BACKWARD = 1e-13  # relative: what a solution may leave of rows of a kind
 ROUNDED = 1e-14  # relative: what is left of them without refining further
 PIVOT = 0.1  # of the largest entry of a column: what pivots are at least, where they are chosen
-HIDDEN = 1e-8
-TOGETHER = 2
+HIDDEN = 1e-12  # of the diagonal: what all nodes together bend, below which factors may have lost it
+TOGETHER = 2  # times that both are solved for
 RIDGE = 1e-15  # relative to each diagonal, of the size of its rounding; a larger one hides losses beside huge edges
 
 
@@ -480,53 +481,37 @@ class BesideFlows:
 
 
 class Together:
-    """Solves with A = sum of B'DB, and a ``proximal`` diagonal, with factors of it in which rounding has hidden the
-    losses: moves of all nodes of a component together, Z, which edges do not feel.
+    """Solves with A = sum_b B_b'D_b B_b and a ``proximal`` diagonal beside it, where factors that are ``near`` to it have
+    lost what moves Z of all nodes of a component together bend. Edges do not feel these, and in a column of 1e-9 they
+    bend all others 1e20 times as much as the losses do.
 
-    Z'AZ is known without the edges. The moves Z a stay apart from the others x, so that differences across edges have
-    all their digits, and what both leave is refined.
+    E = Z'AZ (c, d, d) is known without the edges. The moves Za are solved for apart, and stay apart from the others x,
+    so that differences across edges keep their digits; what both leave is solved for again.
     """
 
-    def __init__(self, blocks: list[tuple[SystemRows, Array]], Z: sp.csr_array, d: int, proximal: Array) -> None:
+    def __init__(
+        self, blocks: list[tuple[SystemRows, Array, bool]], Z: sp.csr_array, E: Array, proximal: Array | float
+    ) -> None:
         self.blocks, self.Z, self.proximal = blocks, Z, proximal
-        AZ = sp.diags_array(proximal) @ Z
-        for rows, D in blocks:
-            if (BZ := rows.B @ Z).count_nonzero():
-                AZ = AZ + rows.BT @ (block_diagonal(D) @ BZ)
-        self.AZ: Any = sp.csr_array(AZ)
-        E = sp.bsr_array(sp.csr_array(Z.T @ self.AZ), blocksize=(d, d))
-        self.pooled = np.zeros((E.shape[0] // d, d, d))
-        self.pooled[np.repeat(np.arange(len(self.pooled)), np.diff(E.indptr))] = E.data
+        size = np.sqrt(np.einsum("cii->ci", E))
+        self.unit = 1.0 / np.where(size > 0.0, size, 1.0)
+        self.inverse = np.linalg.pinv(E * self.unit[:, :, None] * self.unit[:, None, :], ROUNDED, hermitian=True)
 
-    def bends(self) -> Array:
-        return np.einsum("cii->ci", self.pooled).ravel()
+    def solve(self, near: Solve, right: Array) -> Array:
+        x, together, left = np.zeros(len(right)), np.zeros(len(right)), right
+        for _ in range(TOGETHER):
+            x += near(left)
+            pull = self.unit * (self.Z.T @ (right - self._times(x, together))).reshape(self.unit.shape)
+            together += self.Z @ (self.unit * np.einsum("cij,cj->ci", self.inverse, pull)).ravel()
+            left = right - self._times(x, together)
+        return x + together
 
-    def solver(self, near: Solve) -> Solve:
-        size = np.sqrt(np.einsum("cii->ci", self.pooled))
-        unit = 1.0 / np.where(size > 0.0, size, 1.0)
-        inverse = np.linalg.pinv(self.pooled * unit[:, :, None] * unit[:, None, :], 1e-13, hermitian=True)
-
-        def common(left: Array) -> Array:
-            return (unit * np.einsum("cij,cj->ci", inverse, unit * (self.Z.T @ left).reshape(unit.shape))).ravel()
-
-        def solve(right: Array) -> Array:
-            x = near(right)
-            left = right - self.times(x)
-            a = common(left)
-            left = left - self.AZ @ a
-            for _ in range(TOGETHER):
-                x = x + near(left)
-                left = right - self.times(x) - self.AZ @ a
-                by = common(left)
-                a, left = a + by, left - self.AZ @ by
-            return x + self.Z @ a
-
-        return solve
-
-    def times(self, x: Array) -> Array:
-        """A x."""
-        each = (rows.adjoint(np.einsum("mij,jm->im", D, rows.apply(x))) for rows, D in self.blocks)
-        return sum(each, self.proximal * x)
+    def _times(self, x: Array, together: Array) -> Array:
+        """A (x + together)."""
+        out = self.proximal * (x + together)
+        for rows, D, felt in self.blocks:
+            out += rows.adjoint(np.einsum("mij,jm->im", D, rows.apply(x + together if felt else x)))
+        return out
 
 
 class NewtonSystem:
@@ -556,10 +541,12 @@ class NewtonSystem:
         places = self._places(form)
         self.samples = tuple(self._samples(form, places))
         self.edges = tuple(self._edges(form, places[len(form.samples) :]))
-        n, d = form.shape
-        place = np.repeat(form.component * d, d) + np.tile(np.arange(d), n)
-        every = sp.csr_array((np.ones(n * d), (np.arange(n * d), place)), shape=(len(self.order), form.n_components * d))
-        self.together = every[self.order]  # the moves of all nodes of a component together
+        column = np.concatenate([(form.component[:, None] * form.d + np.arange(form.d)).ravel(), np.zeros(len(self.order))])
+        of_w, shape = self.order < form.n * form.d, (len(self.order), form.n_components * form.d)
+        moves = of_w if self.free is None else of_w & self.free
+        content = moves[moves], (np.flatnonzero(moves), column[self.order[moves]])
+        self.together: Any = sp.csr_array(content, shape=shape, dtype=float)  # moves of all nodes of a component
+        self._felt = [bool((rows.B @ self.together).count_nonzero()) for rows in (*self.samples, *self.edges)]
         heavy(FOR_PRODUCT * _products(form, self.wide), lambda: self._pattern(len(self.order)))
 
     def vector(self, w: Array) -> Array:
@@ -590,13 +577,14 @@ class NewtonSystem:
         if self.wide:
             solve = self._beside(data, D)
         else:
-            diagonal = data[self._diagonal]
+            diagonal, Z, own = data[self._diagonal], self.together, np.arange(self.shape[1])
             data[self._diagonal] = np.where(diagonal > 0.0, diagonal * (1.0 + RIDGE), 1.0)
             solve = self._factors(data)
-            blocks = list(zip((*self.samples, *self.edges), D, strict=True))
-            together = Together(blocks, self.together, self.shape[1], np.broadcast_to(proximal, diagonal.shape))
-            if (together.bends() < HIDDEN * (self.together.T @ diagonal)).any():
-                solve = together.solver(solve)
+            E = product(self._pooled, np.concatenate(parts)).reshape(-1, len(own), len(own))
+            E[:, own, own] += (Z.T @ np.broadcast_to(proximal, diagonal.shape)).reshape(-1, len(own))
+            if (E[:, own, own].ravel() < HIDDEN * (Z.T @ diagonal)).any():
+                blocks = list(zip((*self.samples, *self.edges), D, self._felt, strict=True))
+                solve = partial(Together(blocks, Z, E, proximal).solve, solve)
         free = self.free
         return solve if free is None else lambda right: solve(np.where(free, right, 0.0))
 
@@ -669,6 +657,20 @@ class NewtonSystem:
         indptr = np.searchsorted(known, np.arange(size + 1, dtype=np.int64) * size).astype(np.int32)
         self._factors = Factors((known % size).astype(np.int32), indptr, self.low, self.quick)
         self._diagonal = np.searchsorted(known, np.arange(size, dtype=np.int64) * (size + 1))
+        self._pooled = None if self.wide else self._together()
+
+    def _together(self) -> sp.csr_array:
+        """The factors by which the parts add to the entries of Z'AZ, (c, d, d)."""
+        d, place = self.shape[1], (self.together @ np.arange(1, self.together.shape[1] + 1)).astype(int) - 1
+        found, begin = [np.zeros((3, 0))], 0
+        for rows, felt in zip((*self.samples, *self.edges), self._felt, strict=True):
+            if felt:
+                i, j, factor, of = rows.entries()
+                kept = (place[i] >= 0) & (place[j] >= 0)
+                found.append(np.stack([factor, place[i] * d + place[j] % d, of + begin])[:, kept])
+            begin += rows.size
+        factor, entry, of = np.concatenate(found, axis=1)
+        return sp.csr_array((factor, (entry.astype(int), of.astype(int))), shape=(self.together.shape[1] * d, begin))
 
 
 def work(form: Form) -> float:
