@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -332,8 +331,8 @@ REFINEMENTS = 5
 BACKWARD = 1e-13  # relative: what a solution may leave of rows of a kind
 ROUNDED = 1e-14  # relative: what is left of them without refining further
 PIVOT = 0.1  # of the largest entry of a column: what pivots are at least, where they are chosen
-HIDDEN = 1e-12  # of the diagonal: what all nodes together bend, below which factors may have lost it
-TOGETHER = 2  # times that both are solved for
+HIDDEN = 1e-12  # of a diagonal: what factors may have lost of the losses in it
+TOGETHER = 2  # solutions, each of what the one before has left
 RIDGE = 1e-15  # relative to each diagonal, of the size of its rounding; a larger one hides losses beside huge edges
 
 
@@ -481,30 +480,41 @@ class BesideFlows:
 
 
 class Together:
-    """Solves with A = sum_b B_b'D_b B_b and a ``proximal`` diagonal beside it, where factors that are ``near`` to it have
-    lost what moves Z of all nodes of a component together bend. Edges do not feel these, and in a column of 1e-9 they
-    bend all others 1e20 times as much as the losses do.
+    """Solves with A = sum_b B_b'D_b B_b and a ``proximal`` diagonal beside it, where in some columns factors have lost
+    what it bends if all nodes of a component move together: edges do not feel that, and in a column of 1e-9 they bend
+    all else 1e20 times as much as the losses do.
 
-    E = Z'AZ (c, d, d) is known without the edges. The moves Za are solved for apart, and stay apart from the others x,
-    so that differences across edges keep their digits; what both leave is solved for again.
+    These moves Ua are unknowns of their own, beside moves x of which one node of each component, a root, has none:
+    [F AU; U'A U'AU] (x, a) = (r, U'r), with ``near``, the factors of F, which is A with more at the roots. Both stay
+    apart, so that differences across edges keep their digits, and what they leave is solved for again.
     """
 
     def __init__(
-        self, blocks: list[tuple[SystemRows, Array, bool]], Z: sp.csr_array, E: Array, proximal: Array | float
+        self, blocks: list[tuple[SystemRows, Array, bool]], proximal: Array | float, U: Array, of: sp.csr_array, near: Solve
     ) -> None:
-        self.blocks, self.Z, self.proximal = blocks, Z, proximal
-        size = np.sqrt(np.einsum("cii->ci", E))
+        self.blocks, self.proximal, self.U, self.of, self.near = blocks, proximal, U, of, near
+        self.AU = np.stack([self._times(np.zeros(len(u)), u) for u in U])
+        self.V = np.stack([near(each) for each in self.AU])
+        S = np.stack([self._sums(U * a - self.AU * v) for a, v in zip(self.AU, self.V, strict=True)], axis=2)
+        if not np.isfinite(S).all():
+            raise ArithmeticError("a Newton system is singular")
+        size = np.sqrt(np.abs(np.einsum("cii->ci", S)))
         self.unit = 1.0 / np.where(size > 0.0, size, 1.0)
-        self.inverse = np.linalg.pinv(E * self.unit[:, :, None] * self.unit[:, None, :], ROUNDED, hermitian=True)
+        self.inverse = np.linalg.pinv(S * self.unit[:, :, None] * self.unit[:, None, :], ROUNDED)
 
-    def solve(self, near: Solve, right: Array) -> Array:
+    def solve(self, right: Array) -> Array:
         x, together, left = np.zeros(len(right)), np.zeros(len(right)), right
         for _ in range(TOGETHER):
-            x += near(left)
-            pull = self.unit * (self.Z.T @ (right - self._times(x, together))).reshape(self.unit.shape)
-            together += self.Z @ (self.unit * np.einsum("cij,cj->ci", self.inverse, pull)).ravel()
+            by = self.near(left)
+            pull = self.unit * self._sums(self.U * left - self.AU * by)
+            a = (self.of @ (self.unit * np.einsum("cij,cj->ci", self.inverse, pull))).T
+            x, together = x + by - (self.V * a).sum(axis=0), together + (self.U * a).sum(axis=0)
             left = right - self._times(x, together)
         return x + together
+
+    def _sums(self, each: Array) -> Array:
+        """Over components, (c, d)."""
+        return self.of.T @ each.T
 
     def _times(self, x: Array, together: Array) -> Array:
         """A (x + together)."""
@@ -541,12 +551,9 @@ class NewtonSystem:
         places = self._places(form)
         self.samples = tuple(self._samples(form, places))
         self.edges = tuple(self._edges(form, places[len(form.samples) :]))
-        column = np.concatenate([(form.component[:, None] * form.d + np.arange(form.d)).ravel(), np.zeros(len(self.order))])
-        of_w, shape = self.order < form.n * form.d, (len(self.order), form.n_components * form.d)
-        moves = of_w if self.free is None else of_w & self.free
-        content = moves[moves], (np.flatnonzero(moves), column[self.order[moves]])
-        self.together: Any = sp.csr_array(content, shape=shape, dtype=float)  # moves of all nodes of a component
-        self._felt = [bool((rows.B @ self.together).count_nonzero()) for rows in (*self.samples, *self.edges)]
+        one = np.ones(form.n), (np.arange(form.n), form.component)
+        self.of: Any = sp.csr_array(one, shape=(form.n, form.n_components))  # the component of each node
+        self._felt = [self.free is not None or not block.map.level for block in form.blocks]
         heavy(FOR_PRODUCT * _products(form, self.wide), lambda: self._pattern(len(self.order)))
 
     def vector(self, w: Array) -> Array:
@@ -577,16 +584,24 @@ class NewtonSystem:
         if self.wide:
             solve = self._beside(data, D)
         else:
-            diagonal, Z, own = data[self._diagonal], self.together, np.arange(self.shape[1])
+            diagonal = data[self._diagonal]
             data[self._diagonal] = np.where(diagonal > 0.0, diagonal * (1.0 + RIDGE), 1.0)
-            solve = self._factors(data)
-            E = product(self._pooled, np.concatenate(parts)).reshape(-1, len(own), len(own))
-            E[:, own, own] += (Z.T @ np.broadcast_to(proximal, diagonal.shape)).reshape(-1, len(own))
-            if (E[:, own, own].ravel() < HIDDEN * (Z.T @ diagonal)).any():
-                blocks = list(zip((*self.samples, *self.edges), D, self._felt, strict=True))
-                solve = partial(Together(blocks, Z, E, proximal).solve, solve)
+            own, most = self.matrix(product(self._own, np.concatenate(parts)) + proximal), self.matrix(diagonal)
+            hidden = self.of.T @ own < HIDDEN * (self.of.T @ most)
+            solve = self._apart(data, D, proximal, hidden, most) if hidden.any() else self._factors(data)
         free = self.free
         return solve if free is None else lambda right: solve(np.where(free, right, 0.0))
+
+    def _apart(self, data: Array, D: Sequence[Array], proximal: Array | float, hidden: Array, most: Array) -> Solve:
+        """Solves with moves of all nodes of a component together apart, in the columns in which they are hidden."""
+        d, of, U = self.shape[1], self.of.indices, list[Array]()
+        for j in np.flatnonzero(hidden.any(axis=0)):
+            last = np.lexsort((most[:, j], of))  # the largest of each component stands last
+            root = last[np.append(of[last[1:]] != of[last[:-1]], True)][hidden[:, j]]
+            data[self._diagonal[self._place[root * d + j]]] *= 2.0
+            U.append(self.vector(hidden[of, j][:, None] * (np.arange(d) == j)))
+        blocks = list(zip((*self.samples, *self.edges), D, self._felt, strict=True))
+        return Together(blocks, proximal, np.stack(U), self.of[self.order // d], self._factors(data)).solve
 
     def _beside(self, data: Array, D: Sequence[Array]) -> Solve:
         """Solves with flows beside w: pivots of w that are too small are lifted, and what that does to x is refined."""
@@ -657,20 +672,8 @@ class NewtonSystem:
         indptr = np.searchsorted(known, np.arange(size + 1, dtype=np.int64) * size).astype(np.int32)
         self._factors = Factors((known % size).astype(np.int32), indptr, self.low, self.quick)
         self._diagonal = np.searchsorted(known, np.arange(size, dtype=np.int64) * (size + 1))
-        self._pooled = None if self.wide else self._together()
-
-    def _together(self) -> sp.csr_array:
-        """The factors by which the parts add to the entries of Z'AZ, (c, d, d)."""
-        d, place = self.shape[1], (self.together @ np.arange(1, self.together.shape[1] + 1)).astype(int) - 1
-        found, begin = [np.zeros((3, 0))], 0
-        for rows, felt in zip((*self.samples, *self.edges), self._felt, strict=True):
-            if felt:
-                i, j, factor, of = rows.entries()
-                kept = (place[i] >= 0) & (place[j] >= 0)
-                found.append(np.stack([factor, place[i] * d + place[j] % d, of + begin])[:, kept])
-            begin += rows.size
-        factor, entry, of = np.concatenate(found, axis=1)
-        return sp.csr_array((factor, (entry.astype(int), of.astype(int))), shape=(self.together.shape[1] * d, begin))
+        felt = np.repeat(self._felt, [rows.size for rows in (*self.samples, *self.edges)])
+        self._own = None if self.wide else self._sum[self._diagonal] @ sp.diags_array(felt * 1.0)
 
 
 def work(form: Form) -> float:

@@ -164,10 +164,10 @@ class InteriorBlocks:
 
     def _imbalance(self, slope: Array, w: Array) -> float:
         """What a gradient is worth at most: what all nodes of a component have in common, and the rest by columns."""
-        Z, x = self.system.together, self.system.vector(w)
-        common = (Z.T @ x) / np.maximum(Z.sum(axis=0), 1.0)
-        rest = np.abs(self.system.matrix(x - Z @ common)).max(axis=0, initial=0.0)
-        return float(np.abs(Z.T @ slope) @ np.abs(common) + np.abs(self.system.matrix(slope)).sum(axis=0) @ rest)
+        slope, of = self.system.matrix(slope), self.system.of
+        common = (of.T @ w) / of.sum(axis=0)[:, None]
+        rest = np.abs(w - of @ common).max(axis=0, initial=0.0)
+        return float(np.abs((of.T @ slope) * common).sum() + np.abs(slope).sum(axis=0) @ rest)
 
     # ---- states -----------------------------------------------------------------------------------------------------
     def state(self, at: Interior) -> State:
