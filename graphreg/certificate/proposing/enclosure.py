@@ -97,6 +97,8 @@ class Enclosure:
             with_zero = self._better(best, self._at_zero)  # such as where the loss of a component has no minimum
             if float(with_zero[0].lower.sum()) >= least:
                 return self._enclosed(*with_zero)
+        if least < np.inf and not float(best[0].lower.sum()) >= least:
+            best = self._better(best, self._tried(without_dust(self.system, v, 1e-9)))
         return self._enclosed(*best)
 
     def _bounds(self, v: Array, center: Callable[[], DualPoint | None] | None) -> Iterator[Proved]:
