@@ -587,7 +587,7 @@ class NewtonSystem:
             diagonal = data[self._diagonal]
             data[self._diagonal] = np.where(diagonal > 0.0, diagonal * (1.0 + RIDGE), 1.0)
             own, most = self.matrix(product(self._own, np.concatenate(parts)) + proximal), self.matrix(diagonal)
-            hidden = self.of.T @ own < HIDDEN * (self.of.T @ most)
+            hidden = np.abs(self.of.T @ own) < HIDDEN * (self.of.T @ most)
             solve = self._apart(data, D, proximal, hidden, most) if hidden.any() else self._factors(data)
         free = self.free
         return solve if free is None else lambda right: solve(np.where(free, right, 0.0))
