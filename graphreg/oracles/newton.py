@@ -331,8 +331,7 @@ REFINEMENTS = 5
 BACKWARD = 1e-13  # relative: what a solution may leave of rows of a kind
 ROUNDED = 1e-14  # relative: what is left of them without refining further
 PIVOT = 0.1  # of the largest entry of a column: what pivots are at least, where they are chosen
-HIDDEN = 1e-12  # of a diagonal: what factors may have lost of the losses in it
-TOGETHER = 2  # solutions, each of what the one before has left
+HIDDEN = 1e-12  # of a diagonal: so little of it is lost in factors, or much of its digits
 RIDGE = 1e-15  # relative to each diagonal, of the size of its rounding; a larger one hides losses beside huge edges
 
 
@@ -479,51 +478,6 @@ class BesideFlows:
         return np.array([np.abs(x[kind]).max(initial=0.0) for kind in self._kinds])
 
 
-class Together:
-    """Solves with A = sum_b B_b'D_b B_b and a ``proximal`` diagonal beside it, where in some columns factors have lost
-    what it bends if all nodes of a component move together: edges do not feel that, and in a column of 1e-9 they bend
-    all else 1e20 times as much as the losses do.
-
-    These moves Ua are unknowns of their own, beside moves x of which one node of each component, a root, has none:
-    [F AU; U'A U'AU] (x, a) = (r, U'r), with ``near``, the factors of F, which is A with more at the roots. Both stay
-    apart, so that differences across edges keep their digits, and what they leave is solved for again.
-    """
-
-    def __init__(
-        self, blocks: list[tuple[SystemRows, Array, bool]], proximal: Array | float, U: Array, of: sp.csr_array, near: Solve
-    ) -> None:
-        self.blocks, self.proximal, self.U, self.of, self.near = blocks, proximal, U, of, near
-        self.AU = np.stack([self._times(np.zeros(len(u)), u) for u in U])
-        self.V = np.stack([near(each) for each in self.AU])
-        S = np.stack([self._sums(U * a - self.AU * v) for a, v in zip(self.AU, self.V, strict=True)], axis=2)
-        if not np.isfinite(S).all():
-            raise ArithmeticError("a Newton system is singular")
-        size = np.sqrt(np.abs(np.einsum("cii->ci", S)))
-        self.unit = 1.0 / np.where(size > 0.0, size, 1.0)
-        self.inverse = np.linalg.pinv(S * self.unit[:, :, None] * self.unit[:, None, :], ROUNDED)
-
-    def solve(self, right: Array) -> Array:
-        x, together, left = np.zeros(len(right)), np.zeros(len(right)), right
-        for _ in range(TOGETHER):
-            by = self.near(left)
-            pull = self.unit * self._sums(self.U * left - self.AU * by)
-            a = (self.of @ (self.unit * np.einsum("cij,cj->ci", self.inverse, pull))).T
-            x, together = x + by - (self.V * a).sum(axis=0), together + (self.U * a).sum(axis=0)
-            left = right - self._times(x, together)
-        return x + together
-
-    def _sums(self, each: Array) -> Array:
-        """Over components, (c, d)."""
-        return self.of.T @ each.T
-
-    def _times(self, x: Array, together: Array) -> Array:
-        """A (x + together)."""
-        out = self.proximal * (x + together)
-        for rows, D, felt in self.blocks:
-            out += rows.adjoint(np.einsum("mij,jm->im", D, rows.apply(x + together if felt else x)))
-        return out
-
-
 class NewtonSystem:
     """The matrices sum_b B_b' D_b B_b of a form, over its samples and edges. One D is of all rows of a sample or an
     edge, of one row where their Hessian is diagonal, and of one piece of a penalty that is a sum of norms.
@@ -586,22 +540,40 @@ class NewtonSystem:
         else:
             diagonal = data[self._diagonal]
             data[self._diagonal] = np.where(diagonal > 0.0, diagonal * (1.0 + RIDGE), 1.0)
-            own, most = self.matrix(product(self._own, np.concatenate(parts)) + proximal), self.matrix(diagonal)
-            hidden = np.abs(self.of.T @ own) < HIDDEN * (self.of.T @ most)
-            solve = self._apart(data, D, proximal, hidden, most) if hidden.any() else self._factors(data)
+            own = self.of.T @ self.matrix(product(self._own, np.concatenate(parts)) + proximal)
+            size = np.where((own > 0.0) & (own < HIDDEN * (self.of.T @ self.matrix(diagonal))), own, np.inf) ** -0.5
+            solve = self._apart(data, D, proximal, size) if size.any() else self._factors(data)
         free = self.free
         return solve if free is None else lambda right: solve(np.where(free, right, 0.0))
 
-    def _apart(self, data: Array, D: Sequence[Array], proximal: Array | float, hidden: Array, most: Array) -> Solve:
-        """Solves with moves of all nodes of a component together apart, in the columns in which they are hidden."""
-        d, of, U = self.shape[1], self.of.indices, list[Array]()
-        for j in np.flatnonzero(hidden.any(axis=0)):
-            last = np.lexsort((most[:, j], of))  # the largest of each component stands last
-            root = last[np.append(of[last[1:]] != of[last[:-1]], True)][hidden[:, j]]
+    def _apart(self, data: Array, D: Sequence[Array], proximal: Array | float, size: Array) -> Solve:
+        """Solves where factors have lost what moves of all nodes of a component together bend, in the columns in which
+        these have a ``size``: edges do not feel them, and in one of 1e-9 bend all others 1e20 times as much as losses.
+
+        They, U, are unknowns beside the other moves x, of which one node of each component, a root, has none:
+        [F AU; U'A U'AU] (x, a) = (r, U'r), where F is A with more at the roots, and AU is known without edges.
+        """
+        d, at, most = self.shape[1], self.of[self.order // self.shape[1]], self.matrix(data[self._diagonal])
+        felt = [each for each in zip((*self.samples, *self.edges), D, self._felt, strict=True) if each[2]]
+        moves, bends = list[Array](), list[Array]()
+        for j in np.flatnonzero(size.any(axis=0)):
+            root = np.asarray(self.of.multiply(most[:, [j]]).tocsc().argmax(axis=0)).ravel()[size[:, j] > 0.0]
             data[self._diagonal[self._place[root * d + j]]] *= 2.0
-            U.append(self.vector(hidden[of, j][:, None] * (np.arange(d) == j)))
-        blocks = list(zip((*self.samples, *self.edges), D, self._felt, strict=True))
-        return Together(blocks, proximal, np.stack(U), self.of[self.order // d], self._factors(data)).solve
+            moves.append(u := self.vector((self.of @ size[:, [j]]) * (np.arange(d) == j)))
+            bends.append(sum((r.adjoint(np.einsum("mij,jm->im", D, r.apply(u))) for r, D, _ in felt), proximal * u))
+        U, AU, solve = np.stack(moves), np.stack(bends), self._factors(data)
+        across = U - (V := np.stack([solve(each) for each in AU]))
+        S = np.stack([at.T @ (U * a - AU * v).T for a, v in zip(AU, V, strict=True)], axis=2)
+        if not np.isfinite(S).all():
+            raise ArithmeticError("a Newton system is singular")
+        inverse = np.linalg.pinv(S, ROUNDED)
+
+        def solved(right: Array) -> Array:
+            x = solve(right)
+            a = np.einsum("cij,cj->ci", inverse, at.T @ (U * right - AU * x).T)
+            return x + np.einsum("jn,nj->n", across, at @ a)
+
+        return solved
 
     def _beside(self, data: Array, D: Sequence[Array]) -> Solve:
         """Solves with flows beside w: pivots of w that are too small are lifted, and what that does to x is refined."""
