@@ -512,9 +512,10 @@ def test_nodes_that_fit_without_a_loss_do_not_run_off():
     assert found.status == "certified"
     assert np.abs(found.coef).max() < 1e4  # 3e7 without the proximal term
 
-# ---- columns over many decades -----------------------------------------------------------------------------------------
+
+# ---- columns over many decades ---------------------------------------------------------------------------------------
 def decades(loss, columns, edges=gr.L2, n=30, strength=0.1, **more):
-    """Four kinds of nodes on a small world; no ridge, so that what all nodes have in common is large in small columns."""
+    """Four kinds of nodes on a small world; without a ridge, what all have in common is large in small columns."""
     rng = np.random.default_rng(0)
     graph = nx.connected_watts_strogatz_graph(n, 4, 0.2, seed=1)
     node = np.repeat(np.arange(n), 10)

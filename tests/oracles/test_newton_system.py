@@ -262,8 +262,8 @@ def test_moves_of_all_nodes_together_keep_their_digits_beside_edges_that_do_not_
         assert (np.abs(x - exact)[some].max(axis=0) <= 1e-5 * np.abs(exact[some]).max(axis=0)).all()
 
 
-def test_factors_of_which_nothing_is_left_are_refused_there_too():
+def test_factors_of_which_nothing_is_left_are_refused_there_too(monkeypatch):
     _, system, D, _ = beside_heavy_edges(flat=False)
-    system._factors = lambda data: lambda right: np.nan * right
+    monkeypatch.setattr(system, "_factors", lambda data: lambda right: np.nan * right)
     with pytest.raises(ArithmeticError, match="singular"):
         system.factorised(D)

@@ -248,8 +248,8 @@ class Planner:
         return out
 
     def _apart(self, room: Array, free: Array) -> Array:
-        """All arcs but, for each coordinate of a node without enough free variables, one on its roomiest way to one
-        that has."""
+        """All arcs but, for each coordinate of a node without enough free variables, of which those answer that they
+        move most, one on its roomiest way to one that has."""
         arcs, d = self.arcs, self.system.form.d
         rows, size = self.system.kind.rows(free), np.zeros(arcs.ground + 1)
         np.maximum.at(size, rows.indices, np.abs(rows.data))

@@ -189,7 +189,8 @@ class InteriorBlocks:
         newton = Directions(pulls, solve, before.slope)
         move = newton.move(mu)
         after, scalings, point, slope = self._moved(at, move, newton)
-        primal = self._primal(after.w)
+        free = tuple(e for e in self.form.edges if not isinstance(e.penalty, AbstractBox) and not fixes(self.form, e))
+        primal = (self.form if len(free) == len(self.form.edges) else replace(self.form, edges=free)).primal(after.w)
         gap = (_complementarity([each.v for each in scalings]) + self._outside(after)) / max(abs(primal), self.floor)
         early = before.early if gap < EARLY else after
         carried = tuple((each.q, each.eta, each.v) for each in scalings)
@@ -201,11 +202,6 @@ class InteriorBlocks:
         """What it is worth that w is not where bounds say."""
         sides = ((c, s, y) for c, s, y in zip(self.cones.values(), at.s, at.y, strict=True) if isinstance(c, SideCones))
         return sum(cones.worth(cones.off(at.w, s, y), y) for cones, s, y in sides)
-
-    def _primal(self, w: Array) -> float:
-        """P(w) without the constraints, which w may violate."""
-        kept = [e for e in self.form.edges if not isinstance(e.penalty, AbstractBox) and not fixes(self.form, e)]
-        return (self.form if len(kept) == len(self.form.edges) else replace(self.form, edges=tuple(kept))).primal(w)
 
     def _slope(self, at: Interior) -> tuple[Point, Array]:
         """w with its flows and prices, and grad f + K'u in the order of the system: how far they are from balance."""
