@@ -29,6 +29,7 @@ CHARGE = 1e-2  # of the gap asked for: rounding that costs less need not be avoi
 SERVES = 0.1  # of the gap asked for: a point whose bound costs less needs no repair
 NOTHING = 1e-13  # of a value: less than what plain sums may cost
 SHORT = 1e-8  # step of the Moreau envelopes whose gradients stand for flows
+ALIKE = 1e-12  # relative: parameters that differ by less are the same but for rounding
 BALANCED, NEARLY = 1e-9, 1e-6  # of what flows through the nodes: an imbalance that needs no repair before enclosing
 
 
@@ -82,6 +83,9 @@ class Certifier:
         w = feasible(self.form, w if flows is not None else with_latent_minimisers(self.form, w))
         point = DualPoint(self._flows(w, flows), self.form.gradient_prices(w) if prices is None else prices)
         self.propose_primal(w, gap)
+        first = w[np.unique(self.form.component, return_index=True)[1]][self.form.component]
+        if ((alike := np.abs(w - first) <= ALIKE * np.abs(first)) & (w != first)).any():
+            self.propose_primal(np.where(alike, first, w), gap)  # rounding of large w costs what edges weigh
         if point.is_finite():
             point = self.repair.clip(point)
             if not self._as_it_is(point, gap):

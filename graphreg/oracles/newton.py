@@ -55,7 +55,7 @@ def _kind(d: float, heights: Array) -> tuple[bool, bool]:
 def _singular() -> Generator[None]:
     try:
         yield
-    except RuntimeError as error:
+    except (RuntimeError, np.linalg.LinAlgError) as error:
         raise ArithmeticError(f"a Newton system is singular ({error})") from error
 
 
@@ -331,24 +331,12 @@ REFINEMENTS = 5
 BACKWARD = 1e-13  # relative: what a solution may leave of rows of a kind
 ROUNDED = 1e-14  # relative: what is left of them without refining further
 PIVOT = 0.1  # of the largest entry of a column: what pivots are at least, where they are chosen
+HIDDEN = 1e-12  # of a diagonal: so little of it is lost in factors, or much of its digits
 RIDGE = 1e-15  # relative to each diagonal, of the size of its rounding; a larger one hides losses beside huge edges
 
 
-@dataclass(frozen=True)
-class Grams:
-    """A block of samples with a design, and the places of w, (n, d): all samples of a node add to the same d x d
-    entries, by their sum."""
-
-    block: SampleBlock
-    places: Array
-
-    def sums(self, D: Array) -> Array:
-        """sum_r x_r D_r x_r' of all nodes, (n, d, d)."""
-        k = self.block.width
-        return self.block.sums(D if D.shape[1] > 1 else D.reshape(-1, k) if k > 1 else D.ravel())
-
-
 def has_grams(block: SampleBlock) -> bool:
+    """True where all samples of a node add to the same d x d entries, by their sum."""
     return block.map.noun == "sample" and block.X is not None
 
 
@@ -360,10 +348,10 @@ class SystemRows:
     BT: sp.csr_array
     k: int
     places: Array | None = None  # of their flows or prices, where these are unknowns
-    grams: Grams | None = None
+    grams: tuple[SampleBlock, Array] | None = None  # a block that has some, and the places of w, (n, d)
 
     @classmethod
-    def of(cls, B: sp.csr_array, k: int, places: Array | None = None, grams: Grams | None = None) -> SystemRows:
+    def of(cls, B: sp.csr_array, k: int, places: Array | None = None, grams: Any = None) -> SystemRows:
         return cls(sp.csr_array(B), sp.csr_array(B.T), k, places, grams)
 
     @property
@@ -389,17 +377,20 @@ class SystemRows:
 
     @property
     def size(self) -> int:
-        return self.m * self.k**2 if self.grams is None else self.grams.places.size * self.grams.places.shape[1]
+        return self.m * self.k**2 if self.grams is None else self.grams[1].size * self.grams[1].shape[1]
 
     def parts(self, D: Array) -> Array:
         """The numbers that B'DB is a sum of, (size,): the entries of D, or those of Gram matrices."""
-        return np.ascontiguousarray(D if self.grams is None else self.grams.sums(D)).ravel()
+        if self.grams is not None:
+            k = self.grams[0].width
+            D = self.grams[0].sums(D if D.shape[1] > 1 else D.reshape(-1, k) if k > 1 else D.ravel())
+        return np.ascontiguousarray(D).ravel()
 
     def entries(self) -> tuple[Array, Array, Array, Array]:
         """Rows, columns and factors of what each of the parts (numbered last) adds to B'DB."""
         B, m, k = self.B, self.m, self.k
         if self.grams is not None:
-            i, j = np.broadcast_arrays(self.grams.places[:, :, None], self.grams.places[:, None])
+            i, j = np.broadcast_arrays(self.grams[1][:, :, None], self.grams[1][:, None])
             return i.ravel(), j.ravel(), np.ones(i.size), np.arange(i.size)
         count = np.diff(B.indptr)
         p = int(count.max(initial=0))
@@ -504,6 +495,8 @@ class NewtonSystem:
         places = self._places(form)
         self.samples = tuple(self._samples(form, places))
         self.edges = tuple(self._edges(form, places[len(form.samples) :]))
+        self.of: Any = sp.csr_array((np.ones(form.n), form.component, np.arange(form.n + 1)))  # component of each node
+        self._felt = [self.free is not None or not block.map.level for block in form.blocks]
         heavy(FOR_PRODUCT * _products(form, self.wide), lambda: self._pattern(len(self.order)))
 
     def vector(self, w: Array) -> Array:
@@ -536,9 +529,37 @@ class NewtonSystem:
         else:
             diagonal = data[self._diagonal]
             data[self._diagonal] = np.where(diagonal > 0.0, diagonal * (1.0 + RIDGE), 1.0)
-            solve = self._factors(data)
+            own = self.of.T @ self.matrix(product(self._own, np.concatenate(parts)) + proximal)
+            size = np.where((own > 0.0) & (own < HIDDEN * (self.of.T @ self.matrix(diagonal))), own, np.inf) ** -0.5
+            solve = self._apart(data, D, proximal, size) if size.any() else self._factors(data)
         free = self.free
         return solve if free is None else lambda right: solve(np.where(free, right, 0.0))
+
+    def _apart(self, data: Array, D: Sequence[Array], proximal: Array | float, size: Array) -> Solve:
+        """Solves where factors have lost what moves of all nodes of a component together bend, in the columns in which
+        these have a ``size``: edges do not feel them, and in one of 1e-9 bend all others 1e20 times as much as losses.
+        They, U, are unknowns beside the other moves x, of which one node of each component, a root, has none:
+        [F AU; U'A U'AU] (x, a) = (r, U'r), where F is A with more at the roots, and AU is known without edges."""
+        d, at, most = self.shape[1], self.of[self.order // self.shape[1]], self.matrix(data[self._diagonal])
+        felt = [each for each in zip((*self.samples, *self.edges), D, self._felt, strict=True) if each[2]]
+        moves, bends = list[Array](), list[Array]()
+        for j in np.flatnonzero(size.any(axis=0)):
+            root = np.asarray(self.of.multiply(most[:, [j]]).tocsc().argmax(axis=0)).ravel()[size[:, j] > 0.0]
+            data[self._diagonal[self._place[root * d + j]]] *= 2.0
+            moves.append(u := self.vector((self.of @ size[:, [j]]) * (np.arange(d) == j)))
+            bends.append(sum((r.adjoint(np.einsum("mij,jm->im", D, r.apply(u))) for r, D, _ in felt), proximal * u))
+        U, AU, solve = np.stack(moves), np.stack(bends), self._factors(data)
+        across = U - (V := np.stack([solve(each) for each in AU]))
+        S = np.stack([at.T @ (U * a - AU * v).T for a, v in zip(AU, V, strict=True)], axis=2)
+        with _singular():
+            inverse = np.linalg.pinv(S, ROUNDED)
+
+        def solved(right: Array) -> Array:
+            x = solve(right)
+            a = np.einsum("cij,cj->ci", inverse, at.T @ (U * right - AU * x).T)
+            return x + np.einsum("jn,nj->n", across, at @ a)
+
+        return solved
 
     def _beside(self, data: Array, D: Sequence[Array]) -> Solve:
         """Solves with flows beside w: pivots of w that are too small are lifted, and what that does to x is refined."""
@@ -555,7 +576,7 @@ class NewtonSystem:
             loss, one = block.loss, block.y[:1]
             coupled = isinstance(loss, AbstractSmoothLoss) and loss.curvature(block.offset[:1], one).ndim == 3
             of_w = self._place[: form.n * form.d].reshape(form.shape)
-            grams = Grams(block, of_w) if has_grams(block) else None
+            grams = (block, of_w) if has_grams(block) else None
             yield SystemRows.of(self._ordered(block.A), block.width if coupled else 1, at, grams)
 
     def _edges(self, form: Form, places: list[Array | None]) -> Iterator[SystemRows]:
@@ -611,6 +632,8 @@ class NewtonSystem:
         indptr = np.searchsorted(known, np.arange(size + 1, dtype=np.int64) * size).astype(np.int32)
         self._factors = Factors((known % size).astype(np.int32), indptr, self.low, self.quick)
         self._diagonal = np.searchsorted(known, np.arange(size, dtype=np.int64) * (size + 1))
+        felt = np.repeat(self._felt, [rows.size for rows in (*self.samples, *self.edges)])
+        self._own = None if self.wide else self._sum[self._diagonal] @ sp.diags_array(felt * 1.0)
 
 
 def work(form: Form) -> float:

@@ -373,3 +373,19 @@ def test_a_point_is_not_proved_twice(monkeypatch):
         other.propose_dual(DualPoint(tuple(share * x for x in flows), tuple(share * x for x in prices)))
     assert len(proofs) == 4
     assert other.best().dual == pytest.approx(answer.dual, rel=1e-9)
+
+
+def test_parameters_that_are_the_same_but_for_rounding_are_tried_as_the_same():
+    node = np.repeat(np.arange(5), 4)
+    X = 1e-9 * np.random.default_rng(0).uniform(1.0, 2.0, (20, 1))
+    data = gr.NodeData.from_arrays(X, np.where(node < 3, 1.0, 2.0), node)
+    form = gr.Problem(gr.SquaredLoss(data) + 1e3 * gr.TotalVariation(nx.Graph([(0, 1), (1, 2), (3, 4)]), gr.L2())).form
+    of = np.array([0, 0, 0, 1, 1])
+    fused = np.array([[6e8], [1.4e9]])[of]
+    apart = fused * (1.0 + 1e-15 * np.array([[0.0], [1.0], [3.0], [0.0], [2.0]]))
+    assert form.primal(apart) > 1e-3 + form.primal(fused)
+    found = Certifier(form).certify(apart, None, None, 1e-9)
+    assert found.primal == pytest.approx(form.primal(fused), rel=1e-12)
+    assert (found.w == fused).all()
+    far = fused * (1.0 + 1e-9 * np.array([[0.0], [1.0], [3.0], [0.0], [2.0]]))
+    assert Certifier(form).certify(far, None, None, 1e-9).primal >= form.primal(far)  # these are not

@@ -14,7 +14,7 @@ from graphreg.certificate import common
 from graphreg.certificate.repairing.repair import Repair
 from graphreg.datasets import random_problem
 from graphreg.form.form import DualPoint
-from graphreg.methods.interior_point._interior import sufficient_capacity
+from graphreg.methods.interior_point._interior import InteriorBlocks, sufficient_capacity
 from graphreg.methods.interior_point.cones import Scaling
 from graphreg.running.schedule import Schedule
 from graphreg.terms.penalties.base import row_norm
@@ -511,3 +511,60 @@ def test_nodes_that_fit_without_a_loss_do_not_run_off():
     found = apart(8, 2, 0).solve(METHOD, gap=1e-6)
     assert found.status == "certified"
     assert np.abs(found.coef).max() < 1e4  # 3e7 without the proximal term
+
+
+# ---- columns over many decades ---------------------------------------------------------------------------------------
+def decades(loss, columns, edges=gr.L2, n=30, strength=0.1, **more):
+    """Four kinds of nodes on a small world; without a ridge, what all have in common is large in small columns."""
+    rng = np.random.default_rng(0)
+    graph = nx.connected_watts_strogatz_graph(n, 4, 0.2, seed=1)
+    node = np.repeat(np.arange(n), 10)
+    X = rng.standard_normal((len(node), len(columns)))
+    kinds = rng.standard_normal((4, len(columns)))
+    x = np.einsum("rd,rd->r", X, kinds[node * 4 // n])
+    noise = rng.standard_normal(len(node))
+    y = {
+        gr.LogisticLoss: np.where(x + noise > 0, 1, -1),
+        gr.HingeLoss: np.where(x + noise > 0, 1, -1),
+        gr.PoissonLoss: rng.poisson(np.exp(np.clip(x, -3, 3))),
+    }.get(loss, x + 0.5 * noise)
+    data = gr.NodeData.from_arrays(X * columns, y, node)
+    return gr.Problem(loss(data, **more) + strength * gr.TotalVariation(graph, edges()))
+
+
+@pytest.mark.parametrize("edges", [gr.L1, gr.L2])
+@pytest.mark.parametrize(
+    ("loss", "more"),
+    [
+        (gr.SquaredLoss, {}),
+        (gr.HuberLoss, {}),
+        (gr.LogisticLoss, {}),
+        (gr.PoissonLoss, {}),
+        (gr.QuantileLoss, {"tau": 0.3}),
+    ],
+)
+@pytest.mark.parametrize("columns", [(1e-9, 1e12), (1e-9, 1e-2, 1e5, 1e12)])
+def test_columns_of_21_decades(loss, more, edges, columns):
+    found = decades(loss, columns, edges, **more).solve(METHOD, gap=1e-7, on_failure="return", progress=False)
+    assert found.status == "certified"
+    assert found.rounds < 60
+
+
+def test_an_imbalance_is_worth_nothing_where_all_nodes_have_the_same_w():
+    blocks = InteriorBlocks.of(view_of(decades(gr.SquaredLoss, (1e-9, 1.0)).form))
+    w, slope = np.full(blocks.form.shape, 1e9), np.zeros(blocks.form.shape)
+    slope[:2, 0] = 1.0, -1.0
+    assert blocks._imbalance(blocks.system.vector(slope), w) == 0.0
+    slope[2] = 1.0
+    assert blocks._imbalance(blocks.system.vector(slope), w) == pytest.approx(2e9)
+    w[:, 1] = np.arange(len(w))  # 14.5 on average, 14.5 from it at most
+    assert blocks._imbalance(blocks.system.vector(slope), w) == pytest.approx(1e9 + 14.5 + 14.5)
+
+
+@pytest.mark.parametrize("edges", [gr.L1, gr.L2])
+def test_hinges_of_columns_of_21_decades(edges):
+    """Nodes have fewer prices inside their ends than columns, and classes of some of them are apart, whose prices are 0
+    but for what solvers leave of them, which is much in a column of 1e12."""
+    problem = decades(gr.HingeLoss, (1e-9, 1e12), edges)
+    assert problem.solve(gap=1e-6, on_failure="return", progress=False).status == "certified"
+    assert problem.solve(gr.Exact(), gap=1e-6, on_failure="return", progress=False).status == "certified"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -207,3 +209,61 @@ def test_work_of_a_chain_and_of_all_pairs():
     )
     assert chain == 11.0
     assert pairs == sum(k**2 for k in range(12))
+
+
+def exactly(A, right):
+    """The solution of A x = right, in rational numbers."""
+    rows = [[*map(Fraction, row), Fraction(b)] for row, b in zip(A, right, strict=True)]
+    for k in range(len(rows)):
+        pivot = max(range(k, len(rows)), key=lambda i: abs(rows[i][k]))
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        for i in range(len(rows)):
+            if i != k and rows[i][k]:
+                by = rows[i][k] / rows[k][k]
+                rows[i] = [a - by * b for a, b in zip(rows[i], rows[k], strict=True)]
+    return np.array([float(row[-1] / row[k]) for k, row in enumerate(rows)])
+
+
+def rational(form, D):
+    """A = sum of B'DB as rational numbers."""
+    A = [[Fraction(0)] * form.shape[0] * form.shape[1] for _ in range(form.shape[0] * form.shape[1])]
+    dense = [block.A.toarray() for block in form.samples] + [edge.flat(form.d).toarray() for edge in form.edges]
+    for B, each in zip(dense, D, strict=True):
+        k = each.shape[1]
+        for e, one in enumerate(each):
+            for a, b in np.ndindex(k, k):
+                for i in np.flatnonzero(B[e * k + a]):
+                    for j in np.flatnonzero(B[e * k + b]):
+                        A[i][j] += Fraction(B[e * k + a, i]) * Fraction(one[a, b]) * Fraction(B[e * k + b, j])
+    return A
+
+
+def beside_heavy_edges(flat):
+    """Two components, in the first of which edges bend 1e21 times as much as losses do."""
+    rng = np.random.default_rng(3)
+    two = nx.disjoint_union(nx.cycle_graph(5), nx.path_graph(3))
+    node = np.repeat(np.arange(8), 3)
+    X = rng.standard_normal((24, 2)) * np.where(node < 5, 1e-9, 1.0)[:, None] ** [1, 0] * [1.0, 1e6]
+    form = gr.Problem(
+        gr.SquaredLoss(gr.NodeData.from_arrays(X, node * 0.1, node)) + gr.TotalVariation(two, gr.L2())
+    ).form
+    system = NewtonSystem(form)
+    weight = np.where(np.arange(24) % 3 == 0, 1e7, 1.0) if flat else rng.uniform(0.5, 2.0, 24)
+    D = [weight[:, None, None], 1e6 * spd(rng, len(form.edges[0].tail), 2)]
+    return form, system, D, rng.standard_normal((8, 2)) * [1e-9, 1e6]
+
+
+@pytest.mark.parametrize("flat", [False, True])  # whether a node has one sample that weighs more than all others
+def test_moves_of_all_nodes_together_keep_their_digits_beside_edges_that_do_not_feel_them(flat):
+    form, system, D, right = beside_heavy_edges(flat)
+    x = system.matrix(system.factorised(D)(system.vector(right)))
+    exact = exactly(rational(form, D), right.ravel()).reshape(8, 2)
+    for some in (slice(5), slice(5, 8)):
+        assert (np.abs(x - exact)[some].max(axis=0) <= 1e-5 * np.abs(exact[some]).max(axis=0)).all()
+
+
+def test_factors_of_which_nothing_is_left_are_refused_there_too(monkeypatch):
+    _, system, D, _ = beside_heavy_edges(flat=False)
+    monkeypatch.setattr(system, "_factors", lambda data: lambda right: np.nan * right)
+    with pytest.raises(ArithmeticError, match="singular"):
+        system.factorised(D)

@@ -37,6 +37,7 @@ PULLS = (4e-15, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 1e-2)  # shares of the way
 ROUNDED = 3.0  # of what sums may miss at a point: what they and its correction leave there
 SHRUNK = 1e-13  # what flows are shrunk by beside what they need: they may be rounded out of their domains as they are
 MOST = 1e-2  # what they may be shrunk by in all
+SMALL = 1e-9  # prices so near to 0 are taken for it where nothing near the point will do: in large columns they weigh
 ALIKE = 0.25  # a power of weights that makes them more alike
 Proved = tuple[LowerBound, Balanced]
 
@@ -97,6 +98,9 @@ class Enclosure:
             with_zero = self._better(best, self._at_zero)  # such as where the loss of a component has no minimum
             if float(with_zero[0].lower.sum()) >= least:
                 return self._enclosed(*with_zero)
+        without = without_dust(self.system, v, SMALL)
+        if least < np.inf and not float(best[0].lower.sum()) >= least and (without != v).any():
+            best = self._better(best, self._tried(without))
         return self._enclosed(*best)
 
     def _bounds(self, v: Array, center: Callable[[], DualPoint | None] | None) -> Iterator[Proved]:

@@ -248,13 +248,14 @@ class Planner:
         return out
 
     def _apart(self, room: Array, free: Array) -> Array:
-        """All arcs but, for each coordinate of a node without enough free variables, one on its roomiest way to one
-        that has."""
+        """All arcs but, for each coordinate of a node without enough free variables, of which those answer that they
+        move most, one on its roomiest way to one that has."""
         arcs, d = self.arcs, self.system.form.d
-        served = np.zeros(arcs.ground + 1, dtype=bool)
-        served[self.system.kind.rows(free).indices] = True
-        at = served[:-1].reshape(-1, d)
-        at[np.bincount(self.nodes(free), minlength=len(at)) < at.sum(axis=1)] = False
+        rows, size = self.system.kind.rows(free), np.zeros(arcs.ground + 1)
+        np.maximum.at(size, rows.indices, np.abs(rows.data))
+        at, most = size[:-1].reshape(-1, d), np.bincount(self.nodes(free), minlength=arcs.ground // d)
+        served = size > 0.0
+        served[:-1] &= (np.argsort(np.argsort(-at, axis=1), axis=1) < most[:, None]).ravel()
         served[arcs.ground] = True
         number = np.where(served, 0, np.cumsum(~served))  # all that are served are one
         tail, head = number[arcs.tail], number[arcs.head]

@@ -43,13 +43,13 @@ class Slack:
         return Slack(room, weight)
 
 
-def without_dust(system: System, v: Array) -> Array:
-    """A point whose prices are 0 where they are so near to it, and it is an end of their domain, that rounding moves
-    them out: as at nodes whose hinges all are 0."""
+def without_dust(system: System, v: Array, size: float = EPS) -> Array:
+    """A point whose prices are 0 where they are nearer to it than ``size``, so that rounding moves them out, and it is
+    an end of their domain: as at nodes whose hinges all are 0."""
     v = v.copy()
     for one in system.prices:
         a, s = one.taken(v), one.scale[:, None]
-        a[(np.abs(a) < EPS * s) & (_depth(one, a / s) < EPS)] = 0.0
+        a[(np.abs(a) < size * s) & (_depth(one, a / s) < size)] = 0.0
     return v
 
 

@@ -45,12 +45,9 @@ class Interior:
 
     def blend(self, other: Interior, t: float) -> Interior:
         """(1 - t) self + t other, at the strength between those of the two: inside again, and conserved as they are."""
-
-        def mixed(a: Array, b: Array) -> Array:
-            return (1.0 - t) * a + t * b
-
-        cones = (tuple(map(mixed, a, b)) for a, b in ((self.s, other.s), (self.y, other.y)))
-        return Interior(mixed(self.w, other.w), *cones)
+        pairs = (zip(a, b, strict=True) for a, b in (((self.w,), (other.w,)), (self.s, other.s), (self.y, other.y)))
+        (w,), s, y = (tuple((1.0 - t) * a + t * b for a, b in each) for each in pairs)
+        return Interior(w, s, y)
 
 
 @dataclass(frozen=True)
@@ -92,7 +89,8 @@ class InteriorBlocks:
         self.rows = (*system.samples, *system.edges)
         each, blocks = map(self._cones, self.form.blocks, self.rows), enumerate(self.form.blocks)
         self.cones = {k: cones for k, cones in enumerate(each) if cones is not None}
-        self.smooth = {k: block for k, block in blocks if _is_smooth(block) and k not in self.cones}
+        smooth = AbstractSmoothLoss | AbstractSmoothPenalty
+        self.smooth = {k: block for k, block in blocks if isinstance(_term(block), smooth) and k not in self.cones}
         far, self.worth = self.typical(np.zeros(self.form.shape))
         with np.errstate(divide="ignore", over="ignore"):
             still = STILL * self.system.vector(far**-2.0)
@@ -135,10 +133,6 @@ class InteriorBlocks:
             return point, left
         return replace(point, flows=self.held.flows(self.form, point.flows, left)), np.where(self.held.mask, 0.0, left)
 
-    def resized(self, y: Cones) -> Cones:
-        """The y of other strengths, as large a share of the capacities here as there."""
-        return tuple(cones.resized(each) for cones, each in zip(self.cones.values(), y, strict=True))
-
     def joined(self, flows: Sequence[Array]) -> tuple[Array, ...]:
         """The flows of the form itself, whose penalties may be sums."""
         return joined(self.view.form, fits(self.view.form), flows)
@@ -166,8 +160,11 @@ class InteriorBlocks:
         return self.state(Interior(w, tuple(s for s, _ in found), tuple(y for _, y in found)))
 
     def _imbalance(self, slope: Array, w: Array) -> float:
-        """What a gradient is worth at most, column by column."""
-        return float(np.abs(self.system.matrix(slope)).sum(axis=0) @ np.abs(w).max(axis=0, initial=0.0))
+        """What a gradient is worth at most: what all nodes of a component have in common, and the rest by columns."""
+        slope, of = self.system.matrix(slope), self.system.of
+        common = (of.T @ w) / of.sum(axis=0)[:, None]
+        rest = np.abs(w - of @ common).max(axis=0, initial=0.0)
+        return float(np.abs((of.T @ slope) * common).sum() + np.abs(slope).sum(axis=0) @ rest)
 
     # ---- states -----------------------------------------------------------------------------------------------------
     def state(self, at: Interior) -> State:
@@ -195,7 +192,8 @@ class InteriorBlocks:
         newton = Directions(pulls, solve, before.slope)
         move = newton.move(mu)
         after, scalings, point, slope = self._moved(at, move, newton)
-        primal = self._primal(after.w)
+        free = tuple(e for e in self.form.edges if not isinstance(e.penalty, AbstractBox) and not fixes(self.form, e))
+        primal = (self.form if len(free) == len(self.form.edges) else replace(self.form, edges=free)).primal(after.w)
         gap = (_complementarity([each.v for each in scalings]) + self._outside(after)) / max(abs(primal), self.floor)
         early = before.early if gap < EARLY else after
         carried = tuple((each.q, each.eta, each.v) for each in scalings)
@@ -207,11 +205,6 @@ class InteriorBlocks:
         """What it is worth that w is not where bounds say."""
         sides = ((c, s, y) for c, s, y in zip(self.cones.values(), at.s, at.y, strict=True) if isinstance(c, SideCones))
         return sum(cones.worth(cones.off(at.w, s, y), y) for cones, s, y in sides)
-
-    def _primal(self, w: Array) -> float:
-        """P(w) without the constraints, which w may violate."""
-        kept = [e for e in self.form.edges if not isinstance(e.penalty, AbstractBox) and not fixes(self.form, e)]
-        return (self.form if len(kept) == len(self.form.edges) else replace(self.form, edges=tuple(kept))).primal(w)
 
     def _slope(self, at: Interior) -> tuple[Point, Array]:
         """w with its flows and prices, and grad f + K'u in the order of the system: how far they are from balance."""
@@ -305,10 +298,8 @@ def sufficient_capacity(form: Form) -> Array:
     return np.where((most > 0.0) & np.isfinite(most), most, np.inf)
 
 
-def _is_smooth(block: SampleBlock | EdgeBlock) -> bool:
-    if isinstance(block, SampleBlock):
-        return isinstance(block.loss, AbstractSmoothLoss)
-    return isinstance(block.penalty, AbstractSmoothPenalty)
+def _term(block: SampleBlock | EdgeBlock) -> Any:
+    return block.loss if isinstance(block, SampleBlock) else block.penalty
 
 
 def has_pieces(block: SampleBlock) -> bool:
@@ -319,9 +310,8 @@ def has_pieces(block: SampleBlock) -> bool:
 
 def _bend(block: Any, rows: SystemRows, w: Array) -> Array:
     """The Hessian of a block at w; where its flows are unknowns the inverse, of one that is nowhere flat."""
-    sampled, inverse = isinstance(block, SampleBlock), rows.places is not None
-    term: Any = block.loss if sampled else block.penalty
-    scale, targets = (block.scale, (block.y,)) if sampled else (block.weight, ())
+    term, inverse = _term(block), rows.places is not None
+    scale, targets = (block.scale, (block.y,)) if isinstance(block, SampleBlock) else (block.weight, ())
     h = term.curvature(block.difference(w), *targets)
     if inverse and np.isfinite(L := term.smoothness()):
         h = (1.0 - FLAT) * h + FLAT * L * (np.eye(h.shape[-1]) if h.ndim == 3 else 1.0)

@@ -43,7 +43,9 @@ class InteriorPoint(AbstractIteration):
     (Gondzio 1996; Colombo and Gondzio 2008). Where smooth losses turn out to bend more along a step than their Hessian
     says, it is cut back.
     Flows and prices follow from the linearisation, so that they are conserved and need no repair; what rounding of the
-    factors leaves of an imbalance is solved for again with the same ones (iterative refinement).
+    factors leaves of an imbalance is solved for again with the same ones (iterative refinement). Where edges bend a
+    column so much more than the losses do that factors lose the latter, as they do one of 1e-9, moves of all nodes
+    together are unknowns of their own.
 
     A round is one step; nothing is decentralised about it. On a `path` a start between the iterates of two
     neighbouring strengths needs about four steps.
@@ -97,8 +99,9 @@ class InteriorPoint(AbstractIteration):
     def resume(self, view: LocalView, state: State, start: Start | None) -> State:
         """The state from the early iterate there, its flows as large a share of the capacities here as there."""
         del start
-        cones, early = InteriorBlocks.of(view), state.early
-        return cones.state(replace(early, y=cones.resized(early.y)))
+        blocks, early = InteriorBlocks.of(view), state.early
+        y = tuple(cones.resized(each) for cones, each in zip(blocks.cones.values(), early.y, strict=True))
+        return blocks.state(replace(early, y=y))
 
     def step(self, state: State) -> State:
         if not state.stuck:
