@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..terms import Array, EdgeBlock
-from ..terms.penalties import at_units, is_equality
+from ..terms.penalties import AbstractEntrywise, at_units, is_equality, slopes
 from .form import Form
 
 LONGEST = 100  # ways from node to node along which flows have no choice
@@ -47,8 +47,11 @@ def _without_choice(form: Form) -> tuple[Array, ...] | None:
 
 
 def _ways(edge: EdgeBlock, k: int) -> tuple[Array, Array]:
-    """Whether each coordinate of a flow may be above 0, and below it, (k,) each."""
+    """Whether each coordinate of a flow may be above 0, and below it, (k,) each; of domains that tie coordinates that
+    is not asked."""
     gauge = edge.penalty.domain.gauge
+    if k > 1 and not isinstance(edge.penalty, AbstractEntrywise) and slopes(edge.penalty, k) is None:
+        return np.ones(k, dtype=bool), np.ones(k, dtype=bool)
     return np.isfinite(at_units(gauge, k)), np.isfinite(at_units(lambda unit: gauge(-unit), k))
 
 

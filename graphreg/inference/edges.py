@@ -185,7 +185,7 @@ def edge_tests(
     lost |= {i: f"the node {form.labels[i]!r} has no data" for i in np.setdiff1d(np.arange(form.n), nodes).tolist()}
     with np.errstate(all="ignore"):  # what overflows is refused or tells nothing
         found = _without(ends, _of_nodes(ends, lost), lambda left: _heard(fits, left, covariance))
-    if (found["untested"] != "").all():
+    if (found["untested"].to_numpy() != "").all():
         first = f"{ends.labels[ends.tail[0]]!r} - {ends.labels[ends.head[0]]!r}"
         raise DataError(f"no edge can be tested; the edge {first} cannot be tested: {found['untested'].iloc[0]}")
     return _table(fits, ends, found, TestOptions(correction or "none", float(alpha), given, what))

@@ -108,13 +108,13 @@ def test_over_relaxed_flows_as_they_are(monkeypatch):
 
 # ---- (b) the Slater centre -------------------------------------------------------------------------------------------
 def near_the_optimum():
-    """Logistic losses and NonNegative: both keep the signs of prices and flows, and 0 is on the boundary."""
-    problem, method = random_problem(581).problem, gr.PrimalDual()
+    """Hinges, whose prices keep a sign: 0 is on the boundary, and so is much of the optimum."""
+    problem, method = random_problem(577).problem, gr.PrimalDual()
     state = iterate(method, problem.form, [300])[0]
-    assert Certifier(problem.form).certify(*method.point(state), GAP).holds(1e-4)
+    assert Certifier(problem.form).certify(*method.point(state), GAP).holds(1e-3)
 
 
-def test_a_centre_of_zero_for_logistic_losses(monkeypatch):
+def test_a_centre_of_zero_for_hinges(monkeypatch):
     near_the_optimum()
     monkeypatch.setattr(Repair, "center", property(lambda self: self.form.nothing()))
     refuses(near_the_optimum)

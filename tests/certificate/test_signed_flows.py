@@ -97,6 +97,15 @@ def test_ways_on_from_node_to_node():
     assert flows_without_choice(both) is None
 
 
+def test_of_domains_that_tie_coordinates_nothing_is_said():
+    """Flows of a singular Q lie in its range, where no axis is, and of this cost below a line."""
+    data = gr.NodeData.from_arrays(None, np.ones((1, 2)), np.array([1]))
+    tied = gr.Penalty.from_cvxpy(lambda z: cp.sum(cp.pos(z[0] + z[1])), name="tied")
+    for penalty in (gr.Quadratic([[1.0, 1.0], [1.0, 1.0]]), tied):
+        rows = penalty(gr.w.across(nx.DiGraph([(0, 1)])))
+        assert flows_without_choice(gr.Problem(gr.MeanLoss(data) + rows).form) is None
+
+
 def test_bounds_at_a_node_have_a_sign_too():
     """A node without data that nothing but a bound and arrows away from it hold."""
     data = gr.NodeData.from_arrays(None, np.ones((1, 1)), np.array([1]))

@@ -76,6 +76,8 @@ def without_flow(system: System, v: Array | None = None) -> Array:
     more than 0 at a point."""
     out, still = np.zeros(system.size, dtype=bool), flows_without_choice(system.form)
     for one, found in zip(system.flows, still or (), strict=False):
+        if one.mix is not None:  # other variables than flows
+            continue
         one.taken(out)[:] = found
         if v is not None:
             u = np.abs(one.taken(v))
