@@ -30,7 +30,7 @@ SERVES = 0.1  # of the gap asked for: a point whose bound costs less needs no re
 NOTHING = 1e-13  # of a value: less than what plain sums may cost
 SHORT = 1e-8  # step of the Moreau envelopes whose gradients stand for flows
 ALIKE = 1e-12  # relative: parameters that differ by less are the same but for rounding
-BALANCED, NEARLY = 1e-9, 1e-6  # of what flows through the nodes: an imbalance that needs no repair before enclosing
+BALANCED = 1e-9  # of what flows through the nodes: an imbalance that needs no repair before it is enclosed
 
 
 class Certifier:
@@ -273,8 +273,7 @@ class Certifier:
             self.best_dual = one
 
     def _balanced(self, point: DualPoint) -> bool:
-        share = BALANCED if self.repair.still is None else NEARLY  # with signs there may be nothing to pull back to
-        return self.repair.unbalance(point) <= share * self.repair.throughput(point)
+        return self.repair.unbalance(point) <= BALANCED * self.repair.throughput(point)
 
     def _promising(self, value: float) -> bool:
         best = self.best_dual

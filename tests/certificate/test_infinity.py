@@ -101,7 +101,7 @@ def without(form: Form, problem: gr.Problem):
 
 
 def test_the_repair_alone_has_nothing_to_pull_back_to():
-    problem = random_problem(86).problem
+    problem = random_problem(247).problem
     assert not without(problem.form, problem).holds(1e-3)
     assert problem.solve(gap=1e-7).status == "certified"
 

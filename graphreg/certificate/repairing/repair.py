@@ -152,7 +152,7 @@ class Repair:
     def conductances(self, point: DualPoint, size: float, held: bool = False) -> DualPoint:
         """The conductance of each flow and price; ``size`` is the scale of w, by which penalties are conducted."""
         edges = []
-        for number, (edge, u) in enumerate(zip(self.form.edges, point.flows, strict=True)):
+        for edge, u in zip(self.form.edges, point.flows, strict=True):
             # the capacity of a norm is a flow: over the scale of w it becomes a conductance; a constraint has none,
             # and takes the scale of the losses' gradients for it
             if isinstance(edge.penalty, AbstractConstraint):
@@ -162,8 +162,6 @@ class Repair:
                 c = edge.weight[:, None]
                 C = c * edge.penalty.domain.conductance(u / c)
                 C = C / (size * self._units_of(edge)) if isinstance(edge.penalty, AbstractNorm) else C
-            if self.still is not None:
-                C = np.where(self.still[number], 0.0, C)
             if held:
                 C = np.where((u == 0.0) & (edge.penalty.domain.interior(self.form.width(edge)) != 0.0), 0.0, C)
             edges.append(C)
@@ -260,9 +258,7 @@ class Repair:
         domains are star-shaped, so a multiple t <= 1/2 stays inside these and can be chosen to lie inside all.
         """
         form = self.form
-        signs = [np.tile(edge.penalty.domain.interior(form.width(edge)), (edge.count, 1)) for edge in form.edges]
-        if self.still is not None:
-            signs = [np.where(still, 0.0, sign) for still, sign in zip(self.still, signs, strict=True)]
+        signs = [edge.penalty.domain.interior(form.width(edge)) for edge in form.edges]
         if all(b.loss.prices.interior(b.y).all() for b in form.samples) and not any(sign.any() for sign in signs):
             return form.nothing()
         fit = self._fit(form.nothing(), signs)
@@ -325,8 +321,8 @@ class Repair:
             if sign.any():  # pressure size log(1 + exp(sign z / size)), flat one way like the losses it stands for
                 steep = np.clip(sign * z / self.size, -500, 500)
                 pressed = self.pressure / (1.0 + np.exp(-steep))
-                value += self.pressure * self.size * float(np.logaddexp(0.0, steep)[sign != 0].sum())
-                value += 0.5 * float((z * u)[sign == 0].sum())
+                value += self.pressure * self.size * float(np.logaddexp(0.0, steep)[:, sign != 0].sum())
+                value += 0.5 * float((z * u)[:, sign == 0].sum())
                 u = np.where(sign == 0, u, sign * pressed)
                 slope = np.where(sign == 0, slope, pressed * (1.0 - pressed / self.pressure) / self.size)
             else:
