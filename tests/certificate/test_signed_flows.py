@@ -62,7 +62,9 @@ ROWS = {
 }
 
 
-@pytest.mark.parametrize(("seed", "rows", "method"), thinned(range(30), ROWS, METHODS, every=7))
+@pytest.mark.parametrize(
+    ("seed", "rows", "method"), [(8, "falling is dear", "auto"), *thinned(range(30), ROWS, METHODS, every=7)]
+)
 def test_arrows_with_nodes_that_know_nothing_are_certified(seed, rows, method):
     loss = ("mean", "squared", "huber")[seed % 3] if method == "rounds" else None  # whose rounds are quick
     found = drawn(seed, ROWS[rows], loss=loss).solve(**METHODS[method], on_failure="return")
@@ -118,15 +120,14 @@ def test_bounds_at_a_node_have_a_sign_too():
 
 @pytest.mark.parametrize("penalty", [gr.NonNegative(), gr.Box(-np.inf, 0.0)])
 @pytest.mark.parametrize("seed", range(6))
-def test_points_that_rounding_moves_out_of_order_are_feasible(penalty, seed):
-    """On long plateaus, beside balls at the nodes, where least squares leave some rows a little outside."""
+def test_points_that_are_hardly_out_of_order_are_feasible(penalty, seed):
+    """Steps of all sizes both ways, where least squares leave some rows a little outside."""
     rng = np.random.default_rng(seed)
     n = 300
     data = gr.NodeData.from_arrays(None, rng.standard_normal((n, 2)), np.arange(n))
     chain = penalty(gr.w.along(range(n)))
     form = gr.Problem(gr.MeanLoss(data) + chain + gr.NodePenalty(gr.Box(-0.4, 0.4))).form
-    steps = np.repeat(np.sort(rng.uniform(-0.5, 0.5, (n // 20, 2)), axis=0), 20, axis=0)
-    w = (steps if isinstance(penalty, gr.NonNegative) else -steps) + 1e-12 * rng.standard_normal((n, 2))
+    w = 0.3 + np.cumsum(rng.choice([-1.0, 1.0], (n, 2)) * 10.0 ** rng.uniform(-14.0, -8.0, (n, 2)), axis=0)
     moved = feasible(form, w)
     assert np.isfinite(form.primal(moved))
-    assert np.abs(moved - np.clip(w, -0.4, 0.4)).max() <= 1e-9
+    assert np.abs(moved - w).max() <= 1e-6
