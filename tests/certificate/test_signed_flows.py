@@ -127,7 +127,8 @@ def test_points_that_are_hardly_out_of_order_are_feasible(penalty, seed):
     data = gr.NodeData.from_arrays(None, rng.standard_normal((n, 2)), np.arange(n))
     chain = penalty(gr.w.along(range(n)))
     form = gr.Problem(gr.MeanLoss(data) + chain + gr.NodePenalty(gr.Box(-0.4, 0.4))).form
-    w = 0.3 + np.cumsum(rng.choice([-1.0, 1.0], (n, 2)) * 10.0 ** rng.uniform(-14.0, -8.0, (n, 2)), axis=0)
+    steps = rng.choice([-1.0, 1.0], (n, 2), p=[0.3, 0.7]) * 10.0 ** rng.uniform(-14.0, -8.0, (n, 2))
+    w = 0.3 + np.cumsum(steps if isinstance(penalty, gr.NonNegative) else -steps, axis=0)
     moved = feasible(form, w)
     assert np.isfinite(form.primal(moved))
     assert np.abs(moved - w).max() <= 1e-6
