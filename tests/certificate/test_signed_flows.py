@@ -124,10 +124,10 @@ def test_points_that_are_hardly_out_of_order_are_feasible(penalty, seed):
     """Steps of all sizes both ways, where least squares leave some rows a little outside."""
     rng = np.random.default_rng(seed)
     n = 300
-    data = gr.NodeData.from_arrays(None, rng.standard_normal((n, 2)), np.arange(n))
+    data = gr.NodeData.from_arrays(None, rng.standard_normal((n, 1)), np.arange(n))
     chain = penalty(gr.w.along(range(n)))
     form = gr.Problem(gr.MeanLoss(data) + chain + gr.NodePenalty(gr.Box(-0.4, 0.4))).form
-    steps = rng.choice([-1.0, 1.0], (n, 2), p=[0.3, 0.7]) * 10.0 ** rng.uniform(-14.0, -8.0, (n, 2))
+    steps = rng.choice([-1.0, 1.0], (n, 1), p=[0.3, 0.7]) * 10.0 ** rng.uniform(-14.0, -8.0, (n, 1))
     w = 0.3 + np.cumsum(steps if isinstance(penalty, gr.NonNegative) else -steps, axis=0)
     moved = feasible(form, w)
     assert np.isfinite(form.primal(moved))
