@@ -132,3 +132,16 @@ def test_points_that_are_hardly_out_of_order_are_feasible(penalty, seed):
     moved = feasible(form, w)
     assert np.isfinite(form.primal(moved))
     assert np.abs(moved - w).max() <= 1e-6
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_balls_beside_an_order_shrink_all_alike(seed):
+    """Each node by itself to its ball would break the order again."""
+    rng = np.random.default_rng(seed)
+    data = gr.NodeData.from_arrays(None, rng.standard_normal((40, 2)), np.arange(40))
+    chain = gr.NonNegative()(gr.w.along(range(40)))
+    form = gr.Problem(gr.MeanLoss(data) + chain + gr.NodePenalty(gr.Ball(1.0))).form
+    w = np.sort(rng.uniform(-0.9, 0.9, (40, 2)), axis=0)
+    moved = feasible(form, w)
+    assert np.isfinite(form.primal(moved))
+    assert np.linalg.norm(moved, axis=1).max() > 0.5

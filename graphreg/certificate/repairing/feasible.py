@@ -29,7 +29,10 @@ from ..kernel.system import Flows
 from .linear import factor_of, factored
 
 ROUNDS = 100
-ROW_ROUNDS = 20  # where rows of any kind are constrained: what is far from their sets is not brought there
+PROJECTED, ROW_ROUNDS = (
+    5,
+    20,
+)  # where rows of any kind are constrained: what is far from their sets is not brought there
 HALVINGS = 60  # of a factor
 MARGIN = 2e-14  # by so much a component is scaled further than its constraints ask for
 WIDENED = 10  # times that rows are moved with those that they push outside
@@ -54,7 +57,7 @@ def feasible(form: Form, w: Array) -> Array:
         for edge in of_rows:
             w = _in_order(form, edge, w)
         for edge in constraints:
-            if edge.map.noun == "node":
+            if edge.map.noun == "node" and not (of_rows and k >= PROJECTED):  # which moves rows apart again
                 w = _project(edge, w)
         w = tied_means(tied, w)
         w = _shrink(form, constraints, w, min(MARGIN * 2.0**k, 0.5))  # more, where rounding undoes it
