@@ -15,9 +15,20 @@ from ..base.clock import stages, within
 from ..base.messages import did_you_mean, shown
 from ..errors import DataError, GraphregError
 from . import exits
-from .checks import penalty_of
 from .outputs import Outputs, with_outputs, with_predictions
-from .program import FILE, SECONDS, TABLE, choice, gap_option, jobs_option, main, memory_option, prove_option, typed
+from .program import (
+    FILE,
+    SECONDS,
+    TABLE,
+    choice,
+    gap_option,
+    jobs_option,
+    made,
+    main,
+    memory_option,
+    prove_option,
+    typed,
+)
 from .strengths import Values
 
 
@@ -28,7 +39,7 @@ from .strengths import Values
 @click.option("--node", required=True, metavar="COLUMN", help="The label of the node of each row.")
 @click.option("--features", metavar="A,B,...", help="By default all other columns; text becomes categories.")
 @click.option("--weights", metavar="COLUMN", help="Weights of the rows.")
-@click.option("--loss", metavar="NAME", help="SquaredLoss, HuberLoss, ...; by default that of the target.")
+@click.option("--loss", metavar="NAME", help="SquaredLoss, 'HuberLoss(delta=2.5)', ...; by default that of the target.")
 @click.option("--penalty", metavar="NAME", help="L2, L1, 'HuberNorm(delta=1.0)', ...; by default L2.")
 @click.option("--strengths", type=Values(), help="Numbers between commas, or how many; by default 20 and a tiny one.")
 @choice("--missing", "error", "drop", "mean", help="What becomes of missing cells.")
@@ -72,7 +83,7 @@ def fit(
     if rows is not None and not rows.is_file():
         raise DataError(f"--predict: there is no file {shown(str(rows))}")
     asked["folds"] = int(asked["folds"]) if asked["folds"].isdecimal() else asked["folds"]
-    asked["penalty"] = asked["penalty"] and penalty_of(asked["penalty"], {})
+    asked["penalty"] = asked["penalty"] and made("penalty", asked["penalty"], "--penalty", [Path.cwd()])
     asked["features"] = None if features is None else [name.strip() for name in features.split(",")]
     with within(asked["seconds"]), said_as_options():
         with stages("fit", to.progress, "reading"):
