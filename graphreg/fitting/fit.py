@@ -359,7 +359,7 @@ class Fit(Shown):
             "loss": [f"{self.loss}, {self.why}"],
             "strength": [self._choice()],
             "held out": [f"{scores.attrs['title'].replace('scores', self.validation.scorer.name)}, {ERRORS}", *held],
-            "clusters": [str(self.clusters_shown), *[STARRED] * self.takes_all],
+            "clusters": [str(self.clusters_shown), *([STARRED] if self.takes_all else [])],
             "certified": [gap if certified else f"NO: {self.solution.status}. {self.solution.message}"],
         }
 
