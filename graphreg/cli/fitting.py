@@ -16,20 +16,8 @@ from ..base.messages import did_you_mean, shown
 from ..errors import DataError, GraphregError
 from . import exits
 from .outputs import Outputs, with_outputs, with_predictions
-from .program import (
-    FILE,
-    SECONDS,
-    TABLE,
-    choice,
-    gap_option,
-    jobs_option,
-    made,
-    main,
-    memory_option,
-    prove_option,
-    typed,
-)
-from .strengths import Values
+from .program import FILE, TABLE, choice, gap_option, jobs_option, made, main, memory_option, prove_option, typed
+from .strengths import Values, seconds_option
 
 
 @main.command(short_help="From a table and its edges to an answer, without a model file.")
@@ -54,7 +42,7 @@ from .strengths import Values
 @prove_option
 @gap_option
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the folds.")
-@click.option("--seconds", type=SECONDS, help="A budget of time for all of it.")
+@seconds_option
 @memory_option
 @jobs_option
 @click.option("--intervals", type=FILE, help="Write standard errors and 95% intervals of each node alone to this file.")

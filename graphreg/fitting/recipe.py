@@ -376,12 +376,10 @@ def _family(rows: UsedRows, asked: Any) -> tuple[UsedRows, Family]:
                 f"{asked.__name__}; name a column of {'two ' * two}classes"
             )
         why = "as asked for"
-        if asked.__name__ == "HuberLoss" and "delta" not in options and y.dtype.kind in "biuf":
-            options, why = (
-                options | {"delta": _delta(rows)},
-                f"{why}; delta is 1.345 times the robust spread of {rows.target!r} within nodes",
-            )
-        return coded(rows) if two else rows, _of(asked.__name__, why, options)
+        if asked.__name__ == "HuberLoss" and "delta" not in options and y.dtype.kind in "iuf":
+            options["delta"] = _delta(rows)
+            why += f"; delta is {HUBER} robust standard deviations of {rows.target!r} within nodes"
+        return coded(rows) if two else rows, _of(asked.__name__, why, **options)
     return rows, Family(asked, "a loss of yours", "as asked for")
 
 
@@ -416,9 +414,8 @@ def _delta(rows: UsedRows) -> float:
     return float(f"{HUBER / MAD * apart[apart > 0].median():.3g}")  # so that it can be said and typed
 
 
-def _of(name: str, why: str, options: dict[str, Any] | None = None) -> Family:
-    given = options or {}
-    return Family(lambda data: getattr(gr, name)(data, scale="sum", **given), name, why, given)
+def _of(name: str, why: str, **options: Any) -> Family:
+    return Family(lambda data: getattr(gr, name)(data, scale="sum", **options), name, why, options)
 
 
 def parts_of(text: str, what: str) -> tuple[str, dict[str, Any]]:
