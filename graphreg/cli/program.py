@@ -117,9 +117,9 @@ def main() -> None:
 
 # ---- methods and terms that are written on the command line ----------------------------------------------------------
 def chosen_method(text: str | None, model: Any) -> Any:
-    """The method that an option names; None where that is the model file's own, which has its options."""
+    """The method that an option names, that of the model file with its options; None where none is named."""
     if text is None or (model.method is not None and model.method.name == text):
-        return None
+        return None if text is None else model.method
     return made("method", text, "--method", [model.folders.model, Path.cwd()])
 
 
