@@ -57,7 +57,7 @@ class Fit(Shown):
     rows : UsedRows
         The rows that were used.
     loss : str
-        The name of the loss, and ``why`` it was taken.
+        The name of the loss with its options, and ``why`` it was taken.
     remarks : tuple of str
         What was done to the table and the graph.
     graph : Graph
