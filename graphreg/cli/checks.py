@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +13,8 @@ import graphreg as gr
 
 from ..errors import DataError, ModelFileError
 from . import exits
-from .program import FILE, SECONDS, force_option, gap_option, main, parts_of, quiet_option, with_model
+from .program import FILE, SECONDS, force_option, gap_option, made, main, quiet_option, with_model
 
-GIVEN = "--option NAME=VALUE"
 HASH = re.compile(r"[0-9a-f]{64}")
 NODES, EACH = 5, 12  # nodes and samples per node of the data on which a loss is checked
 
@@ -103,9 +100,6 @@ def check() -> None:
     """
 
 
-option_option = click.option(
-    "-o", "--option", "given", multiple=True, metavar="NAME=VALUE", help="An option of the class; may be repeated."
-)
 seed_option = click.option("--seed", type=int, default=0, help="Of the random points.")
 tolerance_option = click.option(
     "--tolerance", type=float, help="The relative accuracy asked of its methods; 1e-8, but where a solver runs in them."
@@ -114,26 +108,24 @@ tolerance_option = click.option(
 
 @check.command("penalty")
 @click.argument("name")
-@option_option
 @click.option(
     "-k", "--coordinates", "sizes", type=click.IntRange(min=1), multiple=True, help="How many; by default 1 and 3."
 )
 @seed_option
 @tolerance_option
-def check_penalty(name: str, given: tuple[str, ...], sizes: tuple[int, ...], seed: int, tolerance: float | None) -> int:
+def check_penalty(name: str, sizes: tuple[int, ...], seed: int, tolerance: float | None) -> int:
     """Check a penalty: NAME, or MODULE:CLASS."""
-    penalty = penalty_of(name, options_of(given))
+    penalty = made("penalty", name, "NAME", [Path.cwd()])
     return _say(gr.testing.check_penalty(penalty, k=sizes or (1, 3), seed=seed, tolerance=tolerance))
 
 
 @check.command("loss")
 @click.argument("name")
-@option_option
 @seed_option
 @tolerance_option
-def check_loss(name: str, given: tuple[str, ...], seed: int, tolerance: float | None) -> int:
+def check_loss(name: str, seed: int, tolerance: float | None) -> int:
     """Check a loss: NAME, or MODULE:CLASS. It is tried on random data of a kind that it takes."""
-    loss = loss_of(name, options_of(given), seed)
+    loss = loss_of(name, seed)
     return _say(gr.testing.check_loss(loss, seed=seed, tolerance=tolerance))
 
 
@@ -142,37 +134,12 @@ def _say(report: Any) -> int:
     return exits.CERTIFIED if report.ok else exits.LAW_BROKEN
 
 
-def options_of(given: Sequence[str]) -> dict[str, Any]:
-    """Options written as NAME=VALUE, the values as in a model file; what is no TOML is text."""
-    found: dict[str, Any] = {}
-    for each in given:
-        name, equals, value = each.partition("=")
-        if not equals or not name:
-            raise ModelFileError(f"--option: {each!r} is not of the form NAME=VALUE")
-        try:
-            found[name] = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError:
-            found[name] = value
-    return found
-
-
-def penalty_of(name: str, given: dict[str, Any]) -> gr.Penalty:
-    """The penalty of that name."""
-    from ..model_file import Place, make
-
-    family, options = parts_of(name, "NAME")
-    return make("penalty", family, options | given, Place(GIVEN), [Path.cwd()], at=Place(name))
-
-
-def loss_of(name: str, given: dict[str, Any], seed: int) -> Any:
+def loss_of(name: str, seed: int) -> Any:
     """The loss of that name, on the first of several drawn data sets that it takes."""
-    from ..model_file import Place, make
-
-    family, options = parts_of(name, "NAME")
     refused = ""
     for data in _data_sets(np.random.default_rng(seed)):
         try:
-            return make("loss", family, options | given, Place(GIVEN), [Path.cwd()], data, at=Place(name))
+            return made("loss", name, "NAME", [Path.cwd()], data)
         except DataError as error:
             refused = str(error)
     raise DataError(f"{name} takes none of the data sets that are tried (numbers, counts, classes, amounts): {refused}")

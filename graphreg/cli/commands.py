@@ -110,7 +110,7 @@ def compare(read: Any, to: Outputs, names: tuple[str, ...], gap: float | None, *
     """
     import graphreg as gr
 
-    methods: dict[str, Any] = {name: chosen_method(name, read) or read.method for name in names}
+    methods: dict[str, Any] = {name: chosen_method(name, read) for name in names}
     asked["gap"] = read.options.get("gap", 1e-6) if gap is None else gap
     if asked["seed"] is None:
         asked["seed"] = read.options.get("seed")

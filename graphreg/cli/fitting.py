@@ -15,10 +15,9 @@ from ..base.clock import stages, within
 from ..base.messages import did_you_mean, shown
 from ..errors import DataError, GraphregError
 from . import exits
-from .checks import penalty_of
 from .outputs import Outputs, with_outputs, with_predictions
-from .program import FILE, SECONDS, TABLE, choice, gap_option, jobs_option, main, memory_option, prove_option, typed
-from .strengths import Values
+from .program import FILE, TABLE, choice, gap_option, jobs_option, made, main, memory_option, prove_option, typed
+from .strengths import Values, seconds_option
 
 
 @main.command(short_help="From a table and its edges to an answer, without a model file.")
@@ -28,7 +27,7 @@ from .strengths import Values
 @click.option("--node", required=True, metavar="COLUMN", help="The label of the node of each row.")
 @click.option("--features", metavar="A,B,...", help="By default all other columns; text becomes categories.")
 @click.option("--weights", metavar="COLUMN", help="Weights of the rows.")
-@click.option("--loss", metavar="NAME", help="SquaredLoss, HuberLoss, ...; by default that of the target.")
+@click.option("--loss", metavar="NAME", help="SquaredLoss, 'HuberLoss(delta=2.5)', ...; by default that of the target.")
 @click.option("--penalty", metavar="NAME", help="L2, L1, 'HuberNorm(delta=1.0)', ...; by default L2.")
 @click.option("--strengths", type=Values(), help="Numbers between commas, or how many; by default 20 and a tiny one.")
 @choice("--missing", "error", "drop", "mean", help="What becomes of missing cells.")
@@ -43,7 +42,7 @@ from .strengths import Values
 @prove_option
 @gap_option
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the folds.")
-@click.option("--seconds", type=SECONDS, help="A budget of time for all of it.")
+@seconds_option
 @memory_option
 @jobs_option
 @click.option("--intervals", type=FILE, help="Write standard errors and 95% intervals of each node alone to this file.")
@@ -72,7 +71,7 @@ def fit(
     if rows is not None and not rows.is_file():
         raise DataError(f"--predict: there is no file {shown(str(rows))}")
     asked["folds"] = int(asked["folds"]) if asked["folds"].isdecimal() else asked["folds"]
-    asked["penalty"] = asked["penalty"] and penalty_of(asked["penalty"], {})
+    asked["penalty"] = asked["penalty"] and made("penalty", asked["penalty"], "--penalty", [Path.cwd()])
     asked["features"] = None if features is None else [name.strip() for name in features.split(",")]
     with within(asked["seconds"]), said_as_options():
         with stages("fit", to.progress, "reading"):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +12,6 @@ from typing import Any
 import click
 
 from .. import __version__
-from ..errors import ModelFileError
 from . import exits
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
@@ -118,15 +115,12 @@ def main() -> None:
     """
 
 
-# ---- a method that is written on the command line --------------------------------------------------------------------
-WRITTEN = re.compile(r"(?P<name>[\w./\\]+(:[\w.:]+)?)\s*(?P<options>\(.*\))?", re.S)
-
-
+# ---- methods and terms that are written on the command line ----------------------------------------------------------
 def chosen_method(text: str | None, model: Any) -> Any:
-    """The method that an option names; None where that is the model file's own, which has its options."""
+    """The method that an option names, that of the model file with its options; None where none is named."""
     if text is None or (model.method is not None and model.method.name == text):
-        return None
-    return _method(text, [model.folders.model, Path.cwd()])
+        return None if text is None else model.method
+    return made("method", text, "--method", [model.folders.model, Path.cwd()])
 
 
 def algorithm_of(text: str, folders: Sequence[Path]) -> Any:
@@ -134,46 +128,16 @@ def algorithm_of(text: str, folders: Sequence[Path]) -> Any:
     from ..model_file import Place, imported
 
     if ":" not in text or "(" in text:
-        return _method(text, folders)
+        return made("method", text, "--method", folders)
     found = imported(text.strip(), Place("ALGORITHM"), folders, callable)
-    return _method(text, folders) if isinstance(found, type) else found
+    return made("method", text, "--method", folders) if isinstance(found, type) else found
 
 
-def _method(text: str, folders: Sequence[Path]) -> Any:
-    """The method that ``NAME(option=value, ...)`` describes; no code is run but that of its class."""
+def made(kind: str, text: str, what: str, folders: Sequence[Path], *first: Any) -> Any:
+    """The method, penalty or loss that ``NAME(option=value, ...)`` describes, a loss ``first`` of data; no code is run
+    but that of its class. Errors begin with ``what``."""
+    from ..fitting import parts_of
     from ..model_file import Place, make
 
-    place = Place("--method")
-    name, options = parts_of(text)
-    return make("method", name, options, place, folders, at=place)
-
-
-def parts_of(text: str, what: str = "--method") -> tuple[str, dict[str, Any]]:
-    """The name and the options of ``NAME(option=value, ...)``."""
-    found = WRITTEN.fullmatch(text.strip())
-    if found is None:
-        raise ModelFileError(f"{what}: {text!r} is not of the form NAME or NAME(option=value, ...)")
-    return found["name"], _options(text, found["options"] or "()", what)
-
-
-def _options(text: str, written: str, what: str) -> dict[str, Any]:
-    """Options as in Python, whose values are literals: numbers, text, lists."""
-    call = None
-    with suppress(SyntaxError, ValueError):
-        call = ast.parse(f"method{written}", mode="eval").body
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
-        raise ModelFileError(f"{what}: {text!r} is not of the form NAME or NAME(option=value, ...)")
-    if call.args or any(keyword.arg is None for keyword in call.keywords):
-        raise ModelFileError(f"{what}: in {text!r} an option has no name; write NAME(option=value, ...)")
-    return {str(keyword.arg): _value(text, keyword, what) for keyword in call.keywords}
-
-
-def _value(text: str, keyword: ast.keyword, what: str) -> Any:
-    try:
-        value = ast.literal_eval(keyword.value)
-        return list(value) if isinstance(value, tuple) else value
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        raise ModelFileError(
-            f"{what}: the option {keyword.arg!r} in {text!r} is {ast.unparse(keyword.value)}: it must be a number, "
-            "text in quotes, True, False, None, or a list of these"
-        ) from None
+    name, options = parts_of(text, what)
+    return make(kind, name, options, Place(what), folders, *first, at=Place(what))

@@ -148,7 +148,8 @@ def document(
             "coordinates": _coordinates(solution),
             "free_nodes": list(map(_name, solution.free)),
         },
-        **(_point(solution) if has_point(solution) else {}),
+        **({"coefficients": _by_label(solution, _in_units(solution))} if has_point(solution) else {}),
+        **({"latent": _by_label(solution, solution.latent)} if has_point(solution) else {}),
         **({} if found is None else {"clusters": clusters(found)}),
         "standardised": [{"data": data, **vars(standard)} for data, standard in _standardised(model)],
         "ledger": _named(solution.ledger, "rounds", "messages", "bytes"),
@@ -180,14 +181,6 @@ def clusters(found: Clusters) -> dict[str, Any]:
         "certain": found.certain,
         "edges": {state: number for state, number in found.counts.items() if number},
         "labels": {_name(label): number for label, number in found.labels.items()},
-    }
-
-
-def _point(solution: gr.Solution) -> dict[str, Any]:
-    """The entries that are read off the coefficients."""
-    return {
-        "coefficients": _by_label(solution, _in_units(solution)),
-        "latent": _by_label(solution, solution.latent),
     }
 
 

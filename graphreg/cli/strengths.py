@@ -227,8 +227,9 @@ def report(read: Any, out: Path, strengths: Any, compared: bool, quiet: bool, **
     given = {key: value for key, value in asked.items() if value is not None}
     if strengths is not None:
         given = {key: value for key, value in read.options.items() if key in ("gap", "rounds", "seconds")} | given
-        way = chosen or (read.method if method is None else None)
-        path = gr.path(read.problem, strengths, parameter, way, progress=shown, on_failure="return", **given)
+        path = gr.path(
+            read.problem, strengths, parameter, chosen or read.method, progress=shown, on_failure="return", **given
+        )
         path.report(out, **placed)
         certified = all(each.status == "certified" for each in path)
         code, said = code_of(path.complete, certified, path.ended, {}), str(path)

@@ -8,4 +8,5 @@ from .reading import Asked as Asked
 from .reading import UsedRows as UsedRows
 from .reading import checked_rows as checked_rows
 from .recipe import fit as fit
+from .recipe import parts_of as parts_of
 from .recipe import readied as readied

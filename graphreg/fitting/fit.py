@@ -18,7 +18,7 @@ from .. import checks
 from ..base import tables
 from ..base.display import Html, Shown, facts, inside, title
 from ..base.escaping import visible
-from ..base.messages import look_alike, other_types, retyped
+from ..base.messages import count, look_alike, other_types, retyped
 from ..certificate import Clusters, relative_in_words
 from ..errors import DataError, GraphregError, ModelError
 from .reading import UsedRows, checked_rows, unreached
@@ -33,6 +33,8 @@ WIDTH = 12  # of what stands before a line
 THIS, ALL, EACH = "this fit", "one model for all", "every node alone"
 MOST = 60  # intervals in a report
 STAR = "graph = gr.Graph.from_edges([(graph.labels[0], label) for label in graph.labels[1:]])"
+STARRED = "the edges counted here are those of a star that joins all nodes to one, not of the graph that was given"
+ERRORS = "+- one standard error"
 RESTS = (
     "the certificate bounds the optimum of this model at this strength; it says nothing of the units, of the choice of "
     "the strength, and of how well the model predicts: that is what the held-out score is for"
@@ -55,7 +57,7 @@ class Fit(Shown):
     rows : UsedRows
         The rows that were used.
     loss : str
-        The name of the loss, and ``why`` it was taken.
+        The name of the loss with its options, and ``why`` it was taken.
     remarks : tuple of str
         What was done to the table and the graph.
     graph : Graph
@@ -292,7 +294,9 @@ class Fit(Shown):
         ['import numpy as np', 'import graphreg as gr']
         """
         rows, found = self.rows, self.pooled if self.pooled is not None and self.takes_all else self.validation
-        loss = f'gr.{self.loss}(data, scale="sum")' if hasattr(gr, self.loss) else "my_loss(data)"
+        name, with_options, options = self.loss.partition("(")
+        given = f", {options}" if with_options else ")"
+        loss = f'gr.{name}(data, scale="sum"{given}' if hasattr(gr, name) else "my_loss(data)"
         read = [
             f"node={rows.node!r}",
             f"target={rows.target!r}",
@@ -335,8 +339,7 @@ class Fit(Shown):
     @property
     def _title(self) -> str:
         rows = self.rows
-        count = len(rows.numbers) + len(rows.categories)
-        features = f"{count} feature{'s' * (count != 1)}"
+        features = count(len(rows.numbers) + len(rows.categories), "feature")
         return f"fit of {visible(str(rows.target))} on {features} at {len(self.graph.labels):,} nodes"
 
     @property
@@ -355,21 +358,24 @@ class Fit(Shown):
             "read": [size, *self.remarks],
             "loss": [f"{self.loss}, {self.why}"],
             "strength": [self._choice()],
-            "held out": [scores.attrs["title"].replace("scores", self.validation.scorer.name), *held],
-            "clusters": [str(self.clusters_shown)],
+            "held out": [f"{scores.attrs['title'].replace('scores', self.validation.scorer.name)}, {ERRORS}", *held],
+            "clusters": [str(self.clusters_shown), *([STARRED] if self.takes_all else [])],
             "certified": [gap if certified else f"NO: {self.solution.status}. {self.solution.message}"],
         }
 
     def _compared(self) -> list[str]:
-        """Where the held-out scores are not of the same rows, or not of what their names say."""
-        others = [] if self.pooled is None else [self.pooled]
-        own, *more = (each.table()["held_out"].iloc[0] for each in (self.validation, *others))
-        said = [f"{ALL}: of {rows:,} rows, the others of {own:,}, which rows of other folds tell" for rows in more]
+        """Where the held-out scores are not of all rows, or not of what their names say."""
+        folds = self.validation.folds
+        lost = sum(int((~fold.scored).sum()) for fold in folds.each)
+        said = (
+            f"{count(lost, 'row')} at nodes without neighbours to go by cannot be predicted when held out, and are not "
+        )
+        said += "scored" if self.pooled is None else f"scored, but by {ALL}"
         neighbours = f"{EACH}: a node that is held out has no rows, and its neighbours predict it, ever so weakly tied"
-        return said * (own not in more) + [neighbours] * (self.validation.folds.dealt == "node" and self.spans)
+        return [said] * (lost > 0) + [neighbours] * (folds.dealt == "node" and self.spans)
 
     def _choice(self) -> str:
-        found, count = self.validation, len(self.validation.folds)
+        found = self.validation
         points, k, best = [point[0] for point in found.grid.points], found.index(found.rule), found.index("min")
         worse, noise = found.behind(0, self.pooled) if self.takes_all else found.behind(k)
         beside = (
@@ -391,7 +397,8 @@ class Fit(Shown):
         alike = [p for p, each in zip(points, found.mean, strict=True) if abs(each - score) <= error]
         tied = f"; within one standard error: {min(alike):.3g} to {max(alike):.3g}" if len(alike) > 1 else ""
         which = "strongest" if near else f"strongest {within}" if within else "best"
-        return f"{value:.4g}, the {which} of {len(points)} by {count} folds, rule {found.rule!r}{near}{where}{tied}"
+        which = f"{which} of {len(points)} by {len(found.folds)} folds"
+        return f"{value:.4g}, the {which}, rule {found.rule!r}{near}{where}{tied}"
 
     def __repr__(self) -> str:
         return f"<Fit of {self.rows.target!r}: {self.loss}, strength {self.strength:.4g}, {self.solution.status}>"

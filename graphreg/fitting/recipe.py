@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import math
+import re
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,19 +31,26 @@ ALONE = 1e-6  # times the strength at which all nodes agree: each node is alone,
 BEYOND = 1.5  # times that strength: so far beyond that nodes agree to the last digit
 RIDGE = 1e-3  # on slopes of standardised features: rows of a node may be fewer than columns
 INFINITE = ("LogisticLoss", "MultinomialLoss", "PoissonLoss")  # whose best intercept may be
+HUBER, MAD = 1.345, 0.6745  # delta in standard deviations (95% as efficient on normal errors); MAD of one of them
 COUNTS = 10  # a target of whole numbers that begins below is one of counts
 ENDLESS = "the losses fall for ever"  # in a fold; other errors of a cross-validation are of no loss
 USUAL = {"by": "sample", "rule": "min", "seed": 0}  # of a cross-validation
 SCORES = {"SquaredLoss": "mse", "LogisticLoss": "log_loss", "MultinomialLoss": "log_loss", "PoissonLoss": "deviance"}
+WRITTEN = re.compile(r"(?P<name>[\w./\\]+(:[\w.:]+)?)\s*(?P<options>\(.*\))?", re.S)
 
 
 @dataclass(frozen=True)
 class Family:
-    """A loss: how it is made of the data, its name, and why it was taken."""
+    """A loss: how it is made of the data, its name, why it was taken, and its options."""
 
     make: Callable[[gr.NodeData], Any]
     name: str
     why: str
+    options: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    def __str__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
+        return f"{self.name}({given})" if given else self.name
 
 
 @checks.named
@@ -96,8 +105,11 @@ def fit(  # noqa: PLR0913
         Positive weights of the rows. Counts / exposures as the target, weighted by the exposures (persons, days), with
         ``loss="PoissonLoss"`` are the fit with the offset log(exposure); other offsets are for `NodeData`.
     loss : str, class or callable, optional
-        A loss by its name ("HuberLoss"), or a function of `NodeData`. By default that of the target: logistic of two
-        values, multinomial of text, Poisson of whole numbers that begin below 10, squared of other numbers.
+        A loss by its name, with options or without ("QuantileLoss(tau=0.9)"), or a function of `NodeData`. By default
+        that of the target: logistic of two values, multinomial of text, Poisson of whole numbers that begin below 10,
+        squared of other numbers. "HuberLoss" without its delta gets 1.345 median |y - m| / 0.6745, in units of the
+        target: m is the median of y at the node of the row, and the outer median is over the rows where y is not m.
+        That is too large where features explain much of y: then give "HuberLoss(delta=...)".
     penalty : Penalty, optional
         On the difference along an edge; `L2` by default, under which neighbours may become equal.
     strengths : sequence of float, or int, optional
@@ -162,7 +174,7 @@ def fit(  # noqa: PLR0913
             found.assign()
     spans = strengths is None or checks.is_whole(strengths)
     others = (*rows.remarks, *remarks), whole, pooled, _written(folds, chosen), spans
-    return Fit(problem, found, rows, family.name, family.why, *others)
+    return Fit(problem, found, rows, str(family), family.why, *others)
 
 
 def _modelled(table: Any, graph: Any, asked: Asked, loss: Any, penalty: Any) -> Any:
@@ -349,6 +361,7 @@ def _blaming(rows: UsedRows, graph: gr.Graph, asked: Any) -> Generator[None]:
 
 def _family(rows: UsedRows, asked: Any) -> tuple[UsedRows, Family]:
     """The loss that was asked for, or that of the target, two texts coded as 0 and 1."""
+    asked, options = parts_of(asked, "loss") if isinstance(asked, str) else (asked, {})
     asked = named("loss", asked)
     if asked is None:
         rows = coded(rows)
@@ -362,7 +375,11 @@ def _family(rows: UsedRows, asked: Any) -> tuple[UsedRows, Family]:
                 f"the target {rows.target!r} has {count:,} values in {len(y):,} rows, too many to be classes of "
                 f"{asked.__name__}; name a column of {'two ' * two}classes"
             )
-        return coded(rows) if two else rows, _of(asked.__name__, "as asked for")
+        why = "as asked for"
+        if asked.__name__ == "HuberLoss" and "delta" not in options and y.dtype.kind in "iuf":
+            options["delta"] = _delta(rows)
+            why += f"; delta is {HUBER} robust standard deviations of {rows.target!r} within nodes"
+        return coded(rows) if two else rows, _of(asked.__name__, why, **options)
     return rows, Family(asked, "a loss of yours", "as asked for")
 
 
@@ -385,5 +402,40 @@ def _of_target(rows: UsedRows) -> Family:
     return _of("PoissonLoss", said) if whole else _of("SquaredLoss", f"since {name} holds numbers")
 
 
-def _of(name: str, why: str) -> Family:
-    return Family(lambda data: getattr(gr, name)(data, scale="sum"), name, why)
+def _delta(rows: UsedRows) -> float:
+    """Where Huber's loss turns: by the spread of the target within nodes, which no outlier moves far."""
+    y: Any = rows.frame[rows.target]
+    apart = (y - y.groupby(rows.frame[rows.node]).transform("median")).abs()
+    if not (apart > 0).any():
+        raise DataError(
+            f"{rows.target!r} is the same in all rows of each node, so that its spread says no delta of HuberLoss; "
+            "give it, as in HuberLoss(delta=1.0)"
+        )
+    return float(f"{HUBER / MAD * apart[apart > 0].median():.3g}")  # so that it can be said and typed
+
+
+def _of(name: str, why: str, **options: Any) -> Family:
+    return Family(lambda data: getattr(gr, name)(data, scale="sum", **options), name, why, options)
+
+
+def parts_of(text: str, what: str) -> tuple[str, dict[str, Any]]:
+    """The name and the options of ``NAME(option=value, ...)``, whose values are literals: numbers, text, lists."""
+    call, found = None, WRITTEN.fullmatch(text.strip())
+    with suppress(SyntaxError, ValueError):
+        call = ast.parse(f"method{found['options'] or '()'}", mode="eval").body if found else None
+    if found is None or not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+        raise ModelError(f"{what}: {text!r} is not of the form NAME or NAME(option=value, ...)")
+    if call.args or any(keyword.arg is None for keyword in call.keywords):
+        raise ModelError(f"{what}: in {text!r} an option has no name; write NAME(option=value, ...)")
+    return found["name"], {str(keyword.arg): _value(text, keyword, what) for keyword in call.keywords}
+
+
+def _value(text: str, keyword: ast.keyword, what: str) -> Any:
+    try:
+        value = ast.literal_eval(keyword.value)
+        return list(value) if isinstance(value, tuple) else value
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        raise ModelError(
+            f"{what}: the option {keyword.arg!r} in {text!r} is {ast.unparse(keyword.value)}: it must be a number, "
+            "text in quotes, True, False, None, or a list of these"
+        ) from None

@@ -122,34 +122,27 @@ def test_methods(model):
 
 def test_check_penalty(tmp_path, model, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    done = run("check", "penalty", "HuberNorm", "-o", "delta=2.5", "-k", "2")
+    done = run("check", "penalty", "HuberNorm(delta=2.5)", "-k", "2")
     assert done.exit_code == 0
     assert done.stdout.startswith("HuberNorm: every law holds")
     for name in ("penalties:ElasticNet", "penalties.py:ElasticNet", "penalties:ElasticNet(ridge=0.7)"):
-        assert run("check", "penalty", name, "-o", "ridge=0.5").exit_code == 0
+        assert run("check", "penalty", name).exit_code == 0
     wrong = run("check", "penalty", "penalties:Wrong")
     assert wrong.exit_code == 6
     assert "FAIL  fenchel young everywhere" in wrong.stdout
-    assert run("check", "penalty", "Quadratic", "-o", "Q=[[2.0, 0.5], [0.5, 1.0]]", "-k", "2").exit_code == 0
+    assert run("check", "penalty", "Quadratic(Q=[[2.0, 0.5], [0.5, 1.0]])", "-k", "2").exit_code == 0
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("penalty", "L3"), "Error: L3: there is no penalty 'L3'"),
-        (
-            ("penalty", "HuberNorm", "-o", "dleta=2"),
-            "Error: --option NAME=VALUE has no key 'dleta'; did you mean",
-        ),
-        (("penalty", "HuberNorm", "-o", "delta"), "Error: --option: 'delta' is not of the form NAME=VALUE"),
-        (
-            ("penalty", "HuberNorm", "-o", "delta=wide"),
-            "Error: --option NAME=VALUE: delta: this must be a number",
-        ),
-        (("penalty", "nowhere:X"), "Error: nowhere:X: there is no module 'nowhere'"),
+        (("penalty", "L3"), "Error: NAME: there is no penalty 'L3'"),
+        (("penalty", "HuberNorm(dleta=2)"), "Error: NAME has no key 'dleta'; did you mean"),
+        (("penalty", "HuberNorm(delta='wide')"), "Error: NAME: delta: this must be a number"),
+        (("penalty", "nowhere:X"), "Error: NAME: there is no module 'nowhere'"),
         (
             ("penalty", "a/mine.py:X"),
-            "Error: a/mine.py:X: 'a/mine' is a path: write 'mine:X', where",
+            "Error: NAME: 'a/mine' is a path: write 'mine:X', where",
         ),
         (
             ("mine:X",),
@@ -159,7 +152,7 @@ def test_check_penalty(tmp_path, model, monkeypatch):
         (("penalty", "L2(a"), "Error: NAME: 'L2(a' is not of the form NAME or NAME(option=value, ...)"),
         (("penalty", "L2(k=1"), "Error: NAME: 'L2(k=1' is not of the form NAME or NAME(option=value, ...)"),
         (("loss", "HuberLoss(1)"), "Error: NAME: in 'HuberLoss(1)' an option has no name; write NAME(option=value"),
-        (("loss", "L2"), "Error: L2: there is no loss 'L2'"),
+        (("loss", "L2"), "Error: NAME: there is no loss 'L2'"),
     ],
 )
 def test_check_refuses(arguments, message):

@@ -71,6 +71,12 @@ def test_a_path(named, tmp_path, pyplot):
     assert document["coefficients"]["0.2"].keys() == {"01", "02", "03", "04", "05", "06", "07"}
 
 
+def test_the_method_of_the_model_file_may_be_named(model):
+    solve = {"method": {"family": "ADMM", "rho": 0.7}}
+    model = write(model.parent, {**NAMED, "solve": solve}, "admm.toml")
+    assert "path of 'lam' by ADMM" in run("path", model, "--strengths", "0.2", "--method", "ADMM").stdout
+
+
 def test_a_path_that_is_not_certified_has_another_exit_code(named):
     result = run("path", named, "--strengths", "0.1,0.2", "--method", "SubgradientDescent", "--seconds", "0.5")
     assert result.exit_code == exits.NOT_CERTIFIED

@@ -287,7 +287,15 @@ def test_strengths_penalty_memory_and_jobs_are_those_of_the_function(folder):
     assert len(found.validation.grid.points) == 7
     assert counted["coefficients"]["St. B"]["age"] == pytest.approx(found.table().loc["St. B", "age"], rel=1e-9)
     assert set(counted["scores"]) == {"this fit", "one model for all", "every node alone"}  # both ends are among them
-    assert "there is no penalty 'L7'" in run(*asked, "--penalty", "L7").output
+    assert "--penalty: there is no penalty 'L7'" in run(*asked, "--penalty", "L7").output
+
+
+@pytest.mark.parametrize("loss", ["HuberLoss(delta=25000)", "QuantileLoss(tau=0.9)"])
+def test_a_loss_has_options(folder, loss):
+    asked = ("--missing", "drop", "--strengths", "0.5,2", "--loss", loss)
+    done = run("fit", "visits.csv", "edges.csv", *ASKED, *asked)
+    assert done.exit_code == 0, done.output
+    assert f"{loss}, as asked for" in done.output
 
 
 def test_memory_that_is_not_allowed_is_one_line(folder):

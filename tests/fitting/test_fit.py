@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import pickle
+import re
 from dataclasses import replace
 from itertools import pairwise
 
@@ -158,10 +159,46 @@ def test_a_loss_and_a_penalty_of_ones_own():
     found = gr.fit(
         incomes(), PATH, target="y", node="node", loss="HuberLoss", penalty=gr.L1(), strengths=[1e-3], folds=2
     )
-    assert (found.loss, found.validation.scorer.name) == ("HuberLoss", "loss")
+    assert (found.loss.partition("(")[0], found.validation.scorer.name) == ("HuberLoss", "loss")
     assert "gr.TotalVariation(graph, gr.L1())" in found.code()
     with pytest.raises(TermError, match="did you mean 'HuberLoss'"):
         gr.fit(incomes(), PATH, target="y", node="node", loss="HubberLoss")
+
+
+def test_a_loss_is_named_with_its_options():
+    """In units of prices, where Huber's loss with a delta of 1 would be that of absolute values."""
+    how = {"target": "y", "node": "node", "strengths": [1e3], "folds": 2, "features": ["income"]}
+    found = gr.fit(incomes(), PATH, loss="HuberLoss(delta=25_000.0)", **how)
+    loss = found.problem.form.samples[0].loss
+    assert (type(loss), loss.delta, found.loss) == (gr.HuberLoss, 25_000.0, "HuberLoss(delta=25000.0)")
+    names = {"frame": found.rows.frame, "graph": found.graph}
+    exec(found.code(), names)
+    assert names["solution"].objective == found.solution.objective
+    for wrong, said in {
+        "HuberLoss(dleta=2.0)": "has no argument 'dleta'; did you mean 'delta'",
+        "HuberLoss(2.0)": "loss: in 'HuberLoss(2.0)' an option has no name",
+        "HuberLoss(delta=-1.0)": "must be a positive finite number, got -1.0",
+        "HuberLoss(": "is not of the form NAME or NAME(option=value, ...)",
+    }.items():
+        with pytest.raises(ModelError, match=re.escape(said)):
+            gr.fit(incomes(), PATH, loss=wrong, **how)
+
+
+def test_hubers_loss_turns_where_the_spread_within_nodes_says():
+    """At 1.345 standard deviations of the normal part of the target, whatever its unit, the gaps between nodes and a
+    tenth of rows that are far off; nodes of a single row say nothing."""
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"node": np.repeat(NODES[:4], 200)})
+    frame["y"] = 1e7 * (frame["node"] == "n1") + 2e4 * rng.normal(size=800)
+    frame.loc[::10, "y"] += 1e9
+    alone = pd.DataFrame({"node": NODES[4:], "y": 1e8 * np.arange(4)})
+    how = {"target": "y", "node": "node", "strengths": [1e-2], "folds": 2}
+    found = gr.fit(pd.concat([frame, alone], ignore_index=True), PATH, loss="HuberLoss", **how)
+    delta = found.problem.form.samples[0].loss.delta
+    assert delta == pytest.approx(1.345 * 2e4, rel=0.2)
+    assert f"HuberLoss(delta={delta!r}), as asked for; delta is 1.345 robust standard deviations of 'y'" in str(found)
+    with pytest.raises(DataError, match="give it, as in HuberLoss"):
+        gr.fit(frame[::200], PATH, loss="HuberLoss", **how)
 
 
 def test_parts_that_no_edge_joins_may_have_one_model(few_strengths):
@@ -172,6 +209,7 @@ def test_parts_that_no_edge_joins_may_have_one_model(few_strengths):
     assert found.strength == float("inf")
     assert found.scores["mse"]["this fit"] == found.scores["mse"]["one model for all"]
     assert found.solution.clusters().count == 1
+    assert "edges counted here are those of a star" in str(found)
     names = {"frame": found.rows.frame, "graph": found.graph}
     exec(found.code(), names)
     assert names["solution"].objective == found.solution.objective
@@ -560,10 +598,13 @@ def test_scores_of_other_rows_and_of_neighbours_are_said():
     frame["y"] = np.repeat(np.arange(8.0), 20) + frame.x + 0.5 * rng.normal(size=160)
     edges = list(pairwise(labels))
     said = " ".join(str(gr.fit(frame, edges[:-1], target="y", node="n", by="node", folds=4)).split())
-    assert "one model for all: of 160 rows, the others of 140" in said
+    assert (
+        "20 rows at nodes without neighbours to go by cannot be predicted when held out, and are not scored, but"
+        in said
+    )
     assert "every node alone: a node that is held out has no rows" in said
     said = str(gr.fit(frame, edges, target="y", node="n", folds=4))
-    assert "rows, the others of" not in said
+    assert "not scored" not in said
     assert "its neighbours predict it" not in said
 
 
