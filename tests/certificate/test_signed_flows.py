@@ -141,7 +141,7 @@ def test_balls_beside_an_order_shrink_all_alike(seed):
     data = gr.NodeData.from_arrays(None, rng.standard_normal((40, 2)), np.arange(40))
     chain = gr.NonNegative()(gr.w.along(range(40)))
     form = gr.Problem(gr.MeanLoss(data) + chain + gr.NodePenalty(gr.Ball(1.0))).form
-    w = np.sort(rng.uniform(-0.9, 0.9, (40, 2)), axis=0)
+    w = np.sort(rng.uniform([0.3, 0.9], [1.0, 0.95], (40, 2)), axis=0)
     moved = feasible(form, w)
     assert np.isfinite(form.primal(moved))
     assert np.linalg.norm(moved, axis=1).max() > 0.5
