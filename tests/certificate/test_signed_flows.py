@@ -139,7 +139,7 @@ def test_balls_beside_an_order_shrink_all_alike(seed):
     """Each node by itself to its ball would break the order again."""
     rng, n = np.random.default_rng(seed), 150
     data = gr.NodeData.from_arrays(None, np.zeros((n, 2)), np.arange(n))
-    chain = gr.NonNegative()(gr.w.along(range(n)))
+    chain = gr.NonNegative()(gr.w.across(nx.path_graph(n, create_using=nx.DiGraph)))
     form = gr.Problem(gr.MeanLoss(data) + chain + gr.NodePenalty(gr.Ball(1.0))).form
     moved = feasible(form, np.sort(rng.uniform([0.3, 0.5], [1.0, 0.95], (n, 2)), axis=0))
     assert np.isfinite(form.primal(moved))

@@ -29,10 +29,8 @@ from ..kernel.system import Flows
 from .linear import factor_of, factored
 
 ROUNDS = 100
-PROJECTED, ROW_ROUNDS = (
-    5,
-    20,
-)  # where rows of any kind are constrained: what is far from their sets is not brought there
+ROW_ROUNDS = 20  # where rows of any kind are constrained: what is far from their sets is not brought there
+PROJECTED = 5  # of these: nodes by themselves
 HALVINGS = 60  # of a factor
 MARGIN = 2e-14  # by so much a component is scaled further than its constraints ask for
 WIDENED = 10  # times that rows are moved with those that they push outside
