@@ -14,14 +14,14 @@ import pandas as pd
 from .. import checks
 from ..base.clock import in_time
 from ..base.lazy import stats
-from ..base.messages import count, unknown_labels, warn
+from ..base.messages import count, few, unknown_labels, warn
 from ..base.tables import Table
 from ..errors import DataError, GraphError, MethodError
 from ..form import Form
 from ..inputs import Graph
 from ..terms import Array, feature_of
 from .given import form_given, graph_given
-from .local import COVARIANCES, LocalFits, local_fits, only, spared
+from .local import COVARIANCES, LocalFits, data_fits, determined, local_fits, names_of, only, spared
 from .wald import EndsUnderTest, Noise, Reference, degrees, noise_of, noiseless, wald
 
 # ---- results and assumptions in sentences ----------------------------------------------------------------------------
@@ -181,7 +181,8 @@ def edge_tests(
     checks.fraction(alpha, "alpha", MethodError)
     form, ends, given, what = _read(loss, graph, features)
     nodes = np.unique(np.concatenate([block.node for block in form.at_nodes]))
-    fits, lost = spared(nodes, lambda part: local_fits(only(form, part)))
+    fits, lost = spared(nodes, lambda part: data_fits(only(form, part)))
+    lost |= {} if fits is None else _open(fits, ends)
     lost |= {i: f"the node {form.labels[i]!r} has no data" for i in np.setdiff1d(np.arange(form.n), nodes).tolist()}
     with np.errstate(all="ignore"):  # what overflows is refused or tells nothing
         found = _without(ends, _of_nodes(ends, lost), lambda left: _heard(fits, left, covariance))
@@ -234,11 +235,11 @@ def _contrast(form: Form, columns: Array) -> Array:
 
 
 def _warn_of_few(fits: LocalFits, ends: EndsUnderTest) -> None:
-    few = np.unique(np.concatenate([ends.tail, ends.head]))
-    few = few[fits.counts[few] < FEW * fits.form.d]
-    if few.size:
-        i, d = int(few[0]), fits.form.d
-        more = f" (and {len(few) - 1} more nodes have fewer than {FEW * d})" if len(few) > 1 else ""
+    scarce = np.unique(np.concatenate([ends.tail, ends.head]))
+    scarce = scarce[fits.counts[scarce] < FEW * fits.form.d]
+    if scarce.size:
+        i, d = int(scarce[0]), fits.form.d
+        more = f" (and {len(scarce) - 1} more nodes have fewer than {FEW * d})" if len(scarce) > 1 else ""
         warn(
             f"the node {fits.form.labels[i]!r} has {fits.counts[i]} samples for {d} coefficients{more}: below {FEW} "
             "per coefficient the sizes of edge tests are not assured; HC0 to HC2 then reject far too often, and "
@@ -257,6 +258,17 @@ def _of_nodes(ends: EndsUnderTest, lost: Mapping[int, str]) -> Array:
     """Why each edge cannot be tested, from the reasons of its ends; empty where it can."""
     both = zip(ends.tail.tolist(), ends.head.tolist(), strict=True)
     return np.array([lost.get(i) or lost.get(j, "") for i, j in both], dtype=object)
+
+
+def _open(fits: LocalFits, ends: EndsUnderTest) -> dict[int, str]:
+    """The nodes where node penalties alone decide a tested coefficient, each with the reason."""
+    tested, names, out = ends.contrast.any(axis=0), names_of(fits.form), dict[int, str]()
+    open_ = ~determined(fits) & tested & fits.fitted[:, None] if fits.form.edges else np.zeros(fits.form.shape)
+    for i in np.flatnonzero(open_.any(axis=1)).tolist():
+        which = few(list(map(str, names[open_[i]])), NAMED)
+        node = f"the data of the node {fits.form.labels[i]!r}"
+        out[i] = f"{node} leave {which} open, and node penalties decide; test others with features="
+    return out
 
 
 def _without(ends: EndsUnderTest, untested: Array, test: Callable[[EndsUnderTest], pd.DataFrame]) -> pd.DataFrame:

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from .. import checks
 from ..base.display import Suggesting
@@ -231,10 +232,65 @@ def local_fits(form: Form) -> LocalFits:
             H = gradients.hessians(w)
         lost = fitted[~converged[fitted] | (_least(H[fitted], designs) < SINGULAR)]
         if lost.size:
-            why = f"is not determined by its data: the Hessian is singular at the best point found; {RIDGE}"
-            raise UnfitError({i: f"the local fit of the node {form.labels[i]!r} {why}" for i in lost.tolist()})
+            why = f"is not determined by its data: the Hessian is singular at the best point found; {MORE}"
+            raise UnfitError({i: f"the local fit of the node {form.labels[i]!r} {why}" for i in lost.tolist()}, RIDGE)
     w[counts == 0] = np.nan
     return LocalFits(form, w, H, counts)
+
+
+def data_fits(form: Form) -> LocalFits:
+    """`local_fits` for tests and intervals: a node whose losses alone run to infinity has none, whatever its node
+    penalties make of it. Of coefficients that are open `determined` tells."""
+    fits = local_fits(form)
+    if not fits.form.edges:
+        return fits
+    bare, fitted = replace(fits.form, edges=()), np.flatnonzero(fits.fitted)
+    gradients = NodeGradients(bare)
+    designs = _designs(bare, gradients)[fitted]
+    size = np.sqrt(np.einsum("ijj->ij", designs))[:, :, None]
+    size = np.where(size > 0.0, size, 1.0)
+    values, Q = np.linalg.eigh(designs / size / size.transpose(0, 2, 1))
+    root = size * Q * (values <= SINGULAR * values[:, -1:])[:, None, :]
+    flat = root @ root.transpose(0, 2, 1)  # of directions that no sample sees, and in which nothing runs
+    with np.errstate(all="ignore"):
+        w, converged = _newton(gradients, np.nan_to_num(fits.coef))
+    least = _least(gradients.hessians(w)[fitted] + flat, designs + flat)
+    doubtful = fitted[~converged[fitted] | ~(least > SUSPICIOUS)]
+    if len(running := _running(only(bare, doubtful))):
+        why = f"open ({SEPARABLE}), and node penalties decide; {MORE}"
+        raise UnfitError({i: f"the data of the node {form.labels[i]!r} leave it {why}" for i in running.tolist()})
+    return fits
+
+
+def determined(fits: LocalFits) -> Array:
+    """The coefficients (n, d), in the user's units, that no direction without curvature of the losses has a share in:
+    along it others may take their place. Of classes a common shift of all is no such direction: it changes nothing,
+    and penalties make their sum 0."""
+    form, names, out = fits.form, names_of(fits.form), np.zeros(fits.form.shape, dtype=bool)
+    units = np.diag(form.space.in_units(np.eye(form.d)))  # an intercept takes up the means of standardised features
+    curvature = of_losses(form, np.nan_to_num(fits.coef))
+    for i in np.flatnonzero(fits.fitted):
+        diagonal = np.diag(curvature[i])
+        size = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
+        scaled = curvature[i] / size[:, None] / size[None, :]
+        if names.nlevels > 1:
+            feature = names.get_level_values(0)
+            shift = np.where(feature.to_numpy()[:, None] == feature.unique().to_numpy(), size[:, None], 0.0)
+            shift /= np.linalg.norm(shift, axis=0)
+            scaled = scaled + shift @ shift.T
+        values, vectors = np.linalg.eigh(scaled)
+        open_ = vectors[:, values <= SINGULAR * values[-1]] / size[:, None]
+        share = np.abs(form.space.in_units(open_.T)) / units * size
+        out[i] = share.max(axis=0, initial=0.0) <= OPEN
+    return out
+
+
+def names_of(form: Form) -> pd.Index:
+    """The coordinates as an index, as in tables of solutions."""
+    names: list[Any] = list(form.space.coordinates)
+    if any(isinstance(name, tuple) for name in names):
+        return pd.MultiIndex.from_tuples(names, names=["feature", "class"])
+    return pd.Index(names, dtype=object)
 
 
 def only(form: Form, nodes: Array) -> Form:
@@ -247,11 +303,11 @@ def only(form: Form, nodes: Array) -> Form:
 
 
 class UnfitError(DataError):
-    """The nodes whose data do not do, each with the reason."""
+    """The nodes whose data do not do, each with the reason; ``ridge`` is a remedy for estimates, not for tests."""
 
-    def __init__(self, reasons: dict[int, str]) -> None:
+    def __init__(self, reasons: dict[int, str], ridge: str = "") -> None:
         first, *rest = reasons.values()
-        super().__init__(f"{first} (and {len(rest)} more nodes)" if rest else first)
+        super().__init__(f"{first}{ridge}" + f" (and {len(rest)} more nodes)" * bool(rest))
         self.reasons = reasons
 
 
@@ -285,9 +341,12 @@ def _least(H: Array, designs: Array) -> Array:
 
 
 SINGULAR = 1e-11  # smallest over largest eigenvalue of a design's matrix whose diagonal is 1
+OPEN = 1e-4  # share of a coefficient in a direction that the data leave open, below which it is rounding
+SEPARABLE = "its classes are separable by the features, or its counts are all 0"
+MORE = "give the node more samples, or drop features"
 RIDGE = (
-    'add a ridge, for instance 1e-3 * NodePenalty(SquaredL2()) (an intercept has none but by features=["intercept", '
-    "...]), give the node more samples, or drop features"
+    ", or, for an estimate without intervals and tests, add a ridge, for instance 1e-3 * NodePenalty(SquaredL2()) (an "
+    'intercept has none but by features=["intercept", ...])'
 )
 
 
@@ -301,21 +360,17 @@ def condition(H: Array) -> Array:
 def check_rank(form: Form, gradients: NodeGradients, fitted: Array) -> Array:
     """sum_r s_r x_r x_r' plus the ground edges of each node with data: whether it determines all coefficients,
     whatever the targets are."""
-    gram_matrices = np.zeros((form.n, form.d, form.d))
-    for block in form.samples:
-        H, k = block.sums(block.scale), block.width
-        gram_matrices += H if H.shape[1] == form.d else np.kron(H, _free_classes(block, k))
-    gram_matrices += gradients.hessians(np.zeros(form.shape)) - of_losses(form, np.zeros(form.shape))
-    matrices = gram_matrices[fitted]
+    matrices = _designs(form, gradients)[fitted]
     empty = np.flatnonzero((np.einsum("ijj->ij", matrices) <= 0).any(axis=1))
     if empty.size:
         zero = [form.space.coordinates[int(np.argmin(np.diag(matrices[k])))] for k in empty]
         raise UnfitError(
             {
                 i: f"the feature {name!r} is 0 in all {gradients.counts[i]} samples of the node {form.labels[i]!r}, so "
-                f"that its coefficient is not determined there; {RIDGE}"
+                f"that its coefficient is not determined there; {MORE}"
                 for i, name in zip(fitted[empty].tolist(), zero, strict=True)
-            }
+            },
+            RIDGE,
         )
     bad, d = np.flatnonzero(condition(matrices) < SINGULAR), form.d
     if not bad.size:
@@ -324,8 +379,17 @@ def check_rank(form: Form, gradients: NodeGradients, fitted: Array) -> Array:
     for k, i in zip(bad.tolist(), fitted[bad].tolist(), strict=True):
         node, m = f"the node {form.labels[i]!r}", int(gradients.counts[i])
         few = f"{node} has {m} samples for {d} coefficients: its local estimate is not determined"
-        reasons[i] = f"{few if m < d else f'at {node} {dependent(form, matrices[k])}'}; {RIDGE}"
-    raise UnfitError(reasons)
+        reasons[i] = f"{few if m < d else f'at {node} {dependent(form, matrices[k])}'}; {MORE}"
+    raise UnfitError(reasons, RIDGE)
+
+
+def _designs(form: Form, gradients: NodeGradients) -> Array:
+    """sum_r s_r x_r x_r' plus the ground edges of each node, (n, d, d)."""
+    out, zero = np.zeros((form.n, form.d, form.d)), np.zeros(form.shape)
+    for block in form.samples:
+        H, k = block.sums(block.scale), block.width
+        out += H if H.shape[1] == form.d else np.kron(H, _free_classes(block, k))
+    return out + gradients.hessians(zero) - of_losses(form, zero)
 
 
 def _free_classes(block: SampleBlock, k: int) -> Array:
@@ -354,10 +418,14 @@ def dependent(form: Form, H: Array) -> str:
 
 def check_attained(form: Form, nodes: Array) -> None:
     """Names a node whose data are separable."""
-    infinity = at_infinity(form)
-    if infinity is None or infinity.attained:
-        return
-    running = infinity.running
+    running = _running(form)
     running = running[np.isin(running, nodes)] if np.isin(running, nodes).any() else running
-    why = f"runs to infinity: its classes are separable by the features (or its counts are all 0); {RIDGE}"
-    raise UnfitError({i: f"the local fit of the node {form.labels[i]!r} {why}" for i in running.tolist()})
+    if len(running):
+        why = f"runs to infinity ({SEPARABLE}); {MORE}"
+        raise UnfitError({i: f"the local fit of the node {form.labels[i]!r} {why}" for i in running.tolist()}, RIDGE)
+
+
+def _running(form: Form) -> Array:
+    """The nodes whose local fits run to infinity."""
+    infinity = at_infinity(form) if form.samples else None
+    return np.zeros(0, dtype=int) if infinity is None or infinity.attained else infinity.running
