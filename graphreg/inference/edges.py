@@ -182,14 +182,14 @@ def edge_tests(
     form, ends, given, what = _read(loss, graph, features)
     nodes = np.unique(np.concatenate([block.node for block in form.at_nodes]))
     fits, lost = spared(nodes, lambda part: data_fits(only(form, part)))
-    lost |= {} if fits is None else _open(fits, ends)
+    lost |= _open(fits, ends) if fits is not None and fits.form.edges else {}
     lost |= {i: f"the node {form.labels[i]!r} has no data" for i in np.setdiff1d(np.arange(form.n), nodes).tolist()}
     with np.errstate(all="ignore"):  # what overflows is refused or tells nothing
         found = _without(ends, _of_nodes(ends, lost), lambda left: _heard(fits, left, covariance))
-    if (found["untested"].to_numpy() != "").all():
-        first = f"{ends.labels[ends.tail[0]]!r} - {ends.labels[ends.head[0]]!r}"
-        raise DataError(f"no edge can be tested; the edge {first} cannot be tested: {found['untested'].iloc[0]}")
-    return _table(fits, ends, found, TestOptions(correction or "none", float(alpha), given, what))
+        if (found["untested"].to_numpy() != "").all():
+            first = f"{ends.labels[ends.tail[0]]!r} - {ends.labels[ends.head[0]]!r}"
+            raise DataError(f"no edge can be tested; the edge {first} cannot be tested: {found['untested'].iloc[0]}")
+        return _table(fits, ends, found, TestOptions(correction or "none", float(alpha), given, what))
 
 
 def _read(loss: Any, graph: Any, features: Sequence[str] | None) -> tuple[Form, EndsUnderTest, bool, str]:
@@ -242,12 +242,12 @@ def _warn_of_few(fits: LocalFits, ends: EndsUnderTest) -> None:
         more = f" (and {len(scarce) - 1} more nodes have fewer than {FEW * d})" if len(scarce) > 1 else ""
         warn(
             f"the node {fits.form.labels[i]!r} has {fits.counts[i]} samples for {d} coefficients{more}: below {FEW} "
-            "per coefficient the sizes of edge tests are not assured; HC0 to HC2 then reject far too often, and "
-            "'model' needs large counts instead"
+            "per coefficient the sizes of edge tests are not assured, and HC0 to HC2 then reject far too often"
         )
 
 
 # ---- the tests -------------------------------------------------------------------------------------------------------
+OPEN = "the data of the node {!r} leave {} open, and node penalties decide; test others with features="
 NOISELESS = "both nodes are fitted without error, which leaves no noise to judge by; compare the estimates themselves"
 SINGULAR = (
     "the covariance of the difference of the {} coefficients is singular; give more samples, or features= to test"
@@ -262,13 +262,9 @@ def _of_nodes(ends: EndsUnderTest, lost: Mapping[int, str]) -> Array:
 
 def _open(fits: LocalFits, ends: EndsUnderTest) -> dict[int, str]:
     """The nodes where node penalties alone decide a tested coefficient, each with the reason."""
-    tested, names, out = ends.contrast.any(axis=0), names_of(fits.form), dict[int, str]()
-    open_ = ~determined(fits) & tested & fits.fitted[:, None] if fits.form.edges else np.zeros(fits.form.shape)
-    for i in np.flatnonzero(open_.any(axis=1)).tolist():
-        which = few(list(map(str, names[open_[i]])), NAMED)
-        node = f"the data of the node {fits.form.labels[i]!r}"
-        out[i] = f"{node} leave {which} open, and node penalties decide; test others with features="
-    return out
+    names, open_ = names_of(fits.form), ~determined(fits) & ends.contrast.any(axis=0)
+    nodes = np.flatnonzero(open_.any(axis=1)).tolist()
+    return {i: OPEN.format(ends.labels[i], few(names[open_[i]], NAMED)) for i in nodes}
 
 
 def _without(ends: EndsUnderTest, untested: Array, test: Callable[[EndsUnderTest], pd.DataFrame]) -> pd.DataFrame:

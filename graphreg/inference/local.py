@@ -92,6 +92,8 @@ class LocalFits(Suggesting):
         of rates weighted by exposures the counts), the form in which the paper prints it.
         """
         checks.one_of(*COVARIANCES)(kind, "the covariance", MethodError)
+        if kind in ("HC0", "HC1") and (short := self.short(kind)):
+            raise UnfitError(short)  # of HC0 else errors of 0, but for rounding and a ridge
         out = np.zeros_like(self.hessian)
         for block in self.form.samples:
             if kind == "model":
@@ -103,8 +105,6 @@ class LocalFits(Suggesting):
             for batch in batches(block.node, scores):
                 out[batch.nodes] += gram(batch.X, batch.mask)
         if kind == "HC1":
-            if short := self.short("HC1"):
-                raise UnfitError(short)
             out *= (self.counts / np.maximum(self.counts - self.form.d, 1))[:, None, None]
         return out
 
@@ -216,7 +216,9 @@ def local_fits(form: Form) -> LocalFits:
     form = without_edges(form.frozen())
     missing = tuple(said.removesuffix(STEPPING) for said in without_gradient(form))
     if missing:
-        raise MethodError(f"local estimates need smooth losses: {'; '.join(missing)}", missing)
+        raise MethodError(
+            f"local estimates need smooth losses (HuberLoss, ExpectileLoss): {'; '.join(missing)}", missing
+        )
     gradients = NodeGradients(form)
     counts, zero = gradients.counts, np.zeros(form.shape)
     fitted = np.flatnonzero(counts > 0)
@@ -242,40 +244,33 @@ def data_fits(form: Form) -> LocalFits:
     """`local_fits` for tests and intervals: a node whose losses alone run to infinity has none, whatever its node
     penalties make of it. Of coefficients that are open `determined` tells."""
     fits = local_fits(form)
-    if not fits.form.edges:
-        return fits
-    bare, fitted = replace(fits.form, edges=()), np.flatnonzero(fits.fitted)
-    gradients = NodeGradients(bare)
-    designs = _designs(bare, gradients)[fitted]
-    size = np.sqrt(np.einsum("ijj->ij", designs))[:, :, None]
-    size = np.where(size > 0.0, size, 1.0)
-    values, Q = np.linalg.eigh(designs / size / size.transpose(0, 2, 1))
-    root = size * Q * (values <= SINGULAR * values[:, -1:])[:, None, :]
-    flat = root @ root.transpose(0, 2, 1)  # of directions that no sample sees, and in which nothing runs
-    with np.errstate(all="ignore"):
-        w, converged = _newton(gradients, np.nan_to_num(fits.coef))
-    least = _least(gradients.hessians(w)[fitted] + flat, designs + flat)
-    doubtful = fitted[~converged[fitted] | ~(least > SUSPICIOUS)]
-    if len(running := _running(only(bare, doubtful))):
-        why = f"open ({SEPARABLE}), and node penalties decide; {MORE}"
-        raise UnfitError({i: f"the data of the node {form.labels[i]!r} leave it {why}" for i in running.tolist()})
+    if fits.form.edges:
+        bare, fitted = replace(fits.form, edges=()), np.flatnonzero(fits.fitted)
+        gradients = NodeGradients(bare)
+        start = gradients.hessians(np.zeros(form.shape))[fitted]
+        size = np.einsum("ijj->ij", start)[:, None, :]
+        lift = SINGULAR * np.where(size > 0.0, size, 1.0) * np.eye(form.d)  # what no sample sees does not run
+        with np.errstate(all="ignore"):
+            w, converged = _newton(gradients, np.nan_to_num(fits.coef))
+            least = _least(gradients.hessians(w)[fitted] + lift, start + lift)
+        doubtful = fitted[~converged[fitted] | ~(least >= SUSPICIOUS)]
+        left_open = "the data of the node {!r} leave it open ({}), and node penalties decide"
+        check_attained(only(bare, doubtful), doubtful, left_open)
     return fits
 
 
 def determined(fits: LocalFits) -> Array:
-    """The coefficients (n, d), in the user's units, that no direction without curvature of the losses has a share in:
-    along it others may take their place. Of classes a common shift of all is no such direction: it changes nothing,
-    and penalties make their sum 0."""
-    form, names, out = fits.form, names_of(fits.form), np.zeros(fits.form.shape, dtype=bool)
+    """The coefficients (n, d), in the user's units, of a node with data those that no direction without curvature of
+    its losses has a share in: along it others may take their place. Of classes a common shift of all is no such
+    direction: it changes nothing, and penalties make their sum 0."""
+    form, names, out = fits.form, names_of(fits.form), np.ones(fits.form.shape, dtype=bool)
     units = np.diag(form.space.in_units(np.eye(form.d)))  # an intercept takes up the means of standardised features
-    curvature = of_losses(form, np.nan_to_num(fits.coef))
+    curvature, feature = of_losses(form, np.nan_to_num(fits.coef)), names.get_level_values(0)
     for i in np.flatnonzero(fits.fitted):
-        diagonal = np.diag(curvature[i])
-        size = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
+        size = np.sqrt(np.where(np.diag(curvature[i]) > 0.0, np.diag(curvature[i]), 1.0))
         scaled = curvature[i] / size[:, None] / size[None, :]
         if names.nlevels > 1:
-            feature = names.get_level_values(0)
-            shift = np.where(feature.to_numpy()[:, None] == feature.unique().to_numpy(), size[:, None], 0.0)
+            shift = (feature.to_numpy()[:, None] == feature.unique().to_numpy()) * size[:, None]
             shift /= np.linalg.norm(shift, axis=0)
             scaled = scaled + shift @ shift.T
         values, vectors = np.linalg.eigh(scaled)
@@ -360,36 +355,27 @@ def condition(H: Array) -> Array:
 def check_rank(form: Form, gradients: NodeGradients, fitted: Array) -> Array:
     """sum_r s_r x_r x_r' plus the ground edges of each node with data: whether it determines all coefficients,
     whatever the targets are."""
-    matrices = _designs(form, gradients)[fitted]
-    empty = np.flatnonzero((np.einsum("ijj->ij", matrices) <= 0).any(axis=1))
-    if empty.size:
-        zero = [form.space.coordinates[int(np.argmin(np.diag(matrices[k])))] for k in empty]
-        raise UnfitError(
-            {
-                i: f"the feature {name!r} is 0 in all {gradients.counts[i]} samples of the node {form.labels[i]!r}, so "
-                f"that its coefficient is not determined there; {MORE}"
-                for i, name in zip(fitted[empty].tolist(), zero, strict=True)
-            },
-            RIDGE,
-        )
-    bad, d = np.flatnonzero(condition(matrices) < SINGULAR), form.d
-    if not bad.size:
-        return matrices
-    reasons = dict[int, str]()
-    for k, i in zip(bad.tolist(), fitted[bad].tolist(), strict=True):
-        node, m = f"the node {form.labels[i]!r}", int(gradients.counts[i])
-        few = f"{node} has {m} samples for {d} coefficients: its local estimate is not determined"
-        reasons[i] = f"{few if m < d else f'at {node} {dependent(form, matrices[k])}'}; {MORE}"
-    raise UnfitError(reasons, RIDGE)
-
-
-def _designs(form: Form, gradients: NodeGradients) -> Array:
-    """sum_r s_r x_r x_r' plus the ground edges of each node, (n, d, d)."""
-    out, zero = np.zeros((form.n, form.d, form.d)), np.zeros(form.shape)
+    gram_matrices = np.zeros((form.n, form.d, form.d))
     for block in form.samples:
         H, k = block.sums(block.scale), block.width
-        out += H if H.shape[1] == form.d else np.kron(H, _free_classes(block, k))
-    return out + gradients.hessians(zero) - of_losses(form, zero)
+        gram_matrices += H if H.shape[1] == form.d else np.kron(H, _free_classes(block, k))
+    gram_matrices += gradients.hessians(np.zeros(form.shape)) - of_losses(form, np.zeros(form.shape))
+    matrices = gram_matrices[fitted]
+    reasons, d = dict[int, str](), form.d
+    for k in np.flatnonzero(condition(matrices) < SINGULAR).tolist():
+        i, diagonal = int(fitted[k]), np.diag(matrices[k])
+        node, m = f"the node {form.labels[i]!r}", int(gradients.counts[i])
+        if (diagonal <= 0.0).any():
+            name = form.space.coordinates[int(np.argmin(diagonal))]
+            why = f"the feature {name!r} is 0 in all {m} samples of {node}: its coefficient is not determined there"
+        elif m < d:
+            why = f"{node} has {m} samples for {d} coefficients: its local estimate is not determined"
+        else:
+            why = f"at {node} {dependent(form, matrices[k])}"
+        reasons[i] = f"{why}; {MORE}"
+    if reasons:
+        raise UnfitError(reasons, RIDGE)
+    return matrices
 
 
 def _free_classes(block: SampleBlock, k: int) -> Array:
@@ -416,16 +402,13 @@ def dependent(form: Form, H: Array) -> str:
     return f"the features {names} are collinear"
 
 
-def check_attained(form: Form, nodes: Array) -> None:
-    """Names a node whose data are separable."""
-    running = _running(form)
+def check_attained(
+    form: Form, nodes: Array, said: str = "the local fit of the node {!r} runs to infinity ({})"
+) -> None:
+    """Names the nodes among these whose data are separable."""
+    infinity = at_infinity(form) if nodes.size else None
+    if infinity is None or infinity.attained:
+        return
+    running = infinity.running
     running = running[np.isin(running, nodes)] if np.isin(running, nodes).any() else running
-    if len(running):
-        why = f"runs to infinity ({SEPARABLE}); {MORE}"
-        raise UnfitError({i: f"the local fit of the node {form.labels[i]!r} {why}" for i in running.tolist()}, RIDGE)
-
-
-def _running(form: Form) -> Array:
-    """The nodes whose local fits run to infinity."""
-    infinity = at_infinity(form) if form.samples else None
-    return np.zeros(0, dtype=int) if infinity is None or infinity.attained else infinity.running
+    raise UnfitError({i: f"{said.format(form.labels[i], SEPARABLE)}; {MORE}" for i in running.tolist()}, RIDGE)

@@ -303,24 +303,24 @@ def local_regions(problem: Any, covariance: str = "HC3", *, seconds: float | Non
 
 def _regions(form: Form, covariance: str) -> dict[Hashable, ConfidenceRegion]:
     fits = data_fits(form)
-    if covariance == "HC0" and not fits.form.edges and (short := fits.short(covariance)):
-        raise UnfitError(short)  # else errors that are 0 but for rounding
-    index, coef = names_of(form), form.space.in_units(fits.coef)
+    index, coef, known = names_of(form), form.space.in_units(fits.coef), determined(fits)
     V = form.space.covariance_in_units(fits.covariance(covariance))
-    ridge, known = bool(fits.form.edges), determined(fits)
     out = dict[Hashable, ConfidenceRegion]()
     for i in np.flatnonzero(fits.fitted):
-        label, m = form.labels[i], int(fits.counts[i])
+        label, m, decided = form.labels[i], int(fits.counts[i]), known[i]
         assumed = (
             f"the {m} samples of the node are independent; normality as their number grows ({form.d} coefficients)",
             "the model is right: the loss times the sample weights is minus the log-likelihood (of squared losses: "
             "noise of variance 1 / weight)"
             if covariance == "model"
             else f"covariance {covariance}: the sandwich, whatever the variance of the noise",
-            *(("of the penalised coefficients: the bias of the node penalties is not counted",) if ridge else ()),
+            *(
+                ("of the penalised coefficients: the bias of the node penalties is not counted",)
+                if fits.form.edges
+                else ()
+            ),
             fits.worth,
         )
-        decided = known[i]
         none = [f"{', '.join(map(str, index[~decided]))} left out: {ALONE}"] * (not decided.all())
         estimate, own = pd.Series(coef[i][decided], index=index[decided]), V[i][np.ix_(decided, decided)]
         if decided.any():
