@@ -334,7 +334,7 @@ def _inverse(H: Array, names: list[Any]) -> Array:
     if flat is not None:
         raise DataError(
             f"the Hessian is singular along {written(flat, names)}: the samples of the last steps do not determine it; "
-            "take more of them (hessian_samples=), drop a feature, or add a ridge"
+            "take more of them (hessian_samples=), or drop a feature"
         )
     return cho_solve(cho_factor(H), np.eye(len(H)))
 

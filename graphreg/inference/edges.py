@@ -152,10 +152,10 @@ def edge_tests(
         with "bh" that of the last edge removed, or of the first one kept), df (p; of
         several classes their differences from the last are counted), residual_df (of the denominator;
         inf for chi-square), p_value, adjusted, covariance (what was used), separation (the length of w_i - w_j from
-        which (15) holds, in the units of the columns), keep (equality is not
-        rejected), untested (why the edge could not be tested, which names the node; empty where it was). Such edges
-        have nan and are kept, and count in no correction: those of nodes without data, with too few samples, collinear
-        features or separable classes, and those whose covariance is singular or that have no noise.
+        which (15) holds, in the units of the columns), keep (equality is not rejected), untested (why the edge could
+        not be tested, which names the node; empty where it was). Such edges have nan and are kept, and count in no
+        correction: those of nodes without data, with too few samples, collinear features or separable classes,
+        whatever a node penalty makes of these, and those whose covariance is singular or that have no noise.
 
     Raises
     ------

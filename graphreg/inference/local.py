@@ -216,9 +216,7 @@ def local_fits(form: Form) -> LocalFits:
     form = without_edges(form.frozen())
     missing = tuple(said.removesuffix(STEPPING) for said in without_gradient(form))
     if missing:
-        raise MethodError(
-            f"local estimates need smooth losses (HuberLoss, ExpectileLoss): {'; '.join(missing)}", missing
-        )
+        raise MethodError(f"local fits need smooth losses (HuberLoss, ExpectileLoss): {'; '.join(missing)}", missing)
     gradients = NodeGradients(form)
     counts, zero = gradients.counts, np.zeros(form.shape)
     fitted = np.flatnonzero(counts > 0)

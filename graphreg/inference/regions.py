@@ -260,7 +260,8 @@ def local_regions(problem: Any, covariance: str = "HC3", *, seconds: float | Non
     in the units of the columns where features were standardised; see `local_fits`. Coefficients that the data leave
     open, so that node penalties decide, as of a column that is the same in all rows of a node, or of one that others
     make up, are left out there, and said so: ``regions.reasons`` has them. So are nodes whose data do not determine
-    their coefficients or errors: ``regions.left_out`` has the reason of each.
+    their coefficients or errors, such as those of separable classes, which a ridge only makes finite:
+    ``regions.left_out`` has the reason of each.
 
     Parameters
     ----------
@@ -314,11 +315,7 @@ def _regions(form: Form, covariance: str) -> dict[Hashable, ConfidenceRegion]:
             "noise of variance 1 / weight)"
             if covariance == "model"
             else f"covariance {covariance}: the sandwich, whatever the variance of the noise",
-            *(
-                ("of the penalised coefficients: the bias of the node penalties is not counted",)
-                if fits.form.edges
-                else ()
-            ),
+            *["of the penalised coefficients: the bias of the node penalties is not counted"] * bool(fits.form.edges),
             fits.worth,
         )
         none = [f"{', '.join(map(str, index[~decided]))} left out: {ALONE}"] * (not decided.all())

@@ -200,7 +200,7 @@ def test_a_column_that_is_constant_in_some_nodes_tells_no_equal_nodes_apart():
     tests = edge_tests(fit).set_index(["tail", "head"])
     assert tests["keep"].all()
     regular = tests["untested"] == ""
-    assert [*tests.index[regular]] == [("n4", "n5"), ("n5", "n6"), ("n6", "n7")]
+    assert list(tests.index[regular]) == [("n4", "n5"), ("n5", "n6"), ("n6", "n7")]
     why = "the data of the node 'n3' leave intercept, k open, and node penalties decide; test others with features="
     assert tests["untested"]["n3", "n4"] == why
     assert (edge_tests(fit, features=["x"])["untested"] == "").all()
@@ -247,6 +247,15 @@ def test_what_a_ridge_alone_makes_finite_has_no_tests_and_no_intervals(case, twi
     np.testing.assert_allclose(local_regions(alone).table(), regions.table(), rtol=1e-6)
     found = edge_tests(alone, nx.path_graph("acd"))["statistic"][1]
     np.testing.assert_allclose(found, tests["statistic"][2], rtol=1e-6)
+
+
+def test_as_many_samples_as_coefficients_have_no_errors_by_a_ridge():
+    loss, graph = pairs("normal, sd 1", 3, 3, 2)
+    model = loss + 1e-3 * gr.NodePenalty(gr.SquaredL2())
+    with pytest.warns(MethodWarning), pytest.raises(DataError, match="no residual degrees of freedom"):
+        edge_tests(model, graph, "HC0")
+    with pytest.raises(DataError, match="no residual degrees of freedom"):
+        local_regions(model, "HC0")
 
 
 def test_many_nodes_that_cannot_be_fitted_are_found_at_once(monkeypatch):
@@ -348,6 +357,11 @@ def test_too_few_samples_for_the_robust_test_are_said():
     assert (tests["p_value"][void] == 1.0).all()
     assert np.isinf(tests["separation"][void]).all()
     assert "too few samples for the robust test" in str(tests)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::graphreg.errors.MethodWarning")
+def test_few_degrees_of_freedom_overflow_without_warnings_of_numpy():
+    assert edge_tests(*pairs("sd |x_1|", 8, 6, 10), covariance="robust")["keep"].any()
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
