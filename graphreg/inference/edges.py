@@ -182,7 +182,7 @@ def edge_tests(
     form, ends, given, what = _read(loss, graph, features)
     nodes = np.unique(np.concatenate([block.node for block in form.at_nodes]))
     fits, lost = spared(nodes, lambda part: data_fits(only(form, part)))
-    lost |= _open(fits, ends) if fits is not None and fits.form.edges else {}
+    lost |= _open(fits, ends) if len(lost) < len(nodes) and fits.form.edges else {}
     lost |= {i: f"the node {form.labels[i]!r} has no data" for i in np.setdiff1d(np.arange(form.n), nodes).tolist()}
     with np.errstate(all="ignore"):  # what overflows is refused or tells nothing
         found = _without(ends, _of_nodes(ends, lost), lambda left: _heard(fits, left, covariance))
