@@ -23,7 +23,8 @@ from ..running import Solution
 from ..terms import Array
 from ..theory import form_of
 from .hypotheses import written
-from .regions import ConfidenceRegion, flat_direction, names_of
+from .local import names_of
+from .regions import ConfidenceRegion, flat_direction
 
 # ---- assumptions in sentences, and warnings where the theory does not hold -------------------------------------------
 SHIFT = 0.5  # standard errors: such a bias costs a 95% region of 3 coefficients less than .02 of its coverage
@@ -333,7 +334,7 @@ def _inverse(H: Array, names: list[Any]) -> Array:
     if flat is not None:
         raise DataError(
             f"the Hessian is singular along {written(flat, names)}: the samples of the last steps do not determine it; "
-            "take more of them (hessian_samples=), drop a feature, or add a ridge"
+            "take more of them (hessian_samples=), or drop a feature"
         )
     return cho_solve(cho_factor(H), np.eye(len(H)))
 

@@ -14,14 +14,14 @@ import pandas as pd
 from .. import checks
 from ..base.clock import in_time
 from ..base.lazy import stats
-from ..base.messages import count, unknown_labels, warn
+from ..base.messages import count, few, unknown_labels, warn
 from ..base.tables import Table
 from ..errors import DataError, GraphError, MethodError
 from ..form import Form
 from ..inputs import Graph
 from ..terms import Array, feature_of
 from .given import form_given, graph_given
-from .local import COVARIANCES, LocalFits, local_fits, only, spared
+from .local import COVARIANCES, LocalFits, data_fits, determined, local_fits, names_of, only, spared
 from .wald import EndsUnderTest, Noise, Reference, degrees, noise_of, noiseless, wald
 
 # ---- results and assumptions in sentences ----------------------------------------------------------------------------
@@ -152,10 +152,10 @@ def edge_tests(
         with "bh" that of the last edge removed, or of the first one kept), df (p; of
         several classes their differences from the last are counted), residual_df (of the denominator;
         inf for chi-square), p_value, adjusted, covariance (what was used), separation (the length of w_i - w_j from
-        which (15) holds, in the units of the columns), keep (equality is not
-        rejected), untested (why the edge could not be tested, which names the node; empty where it was). Such edges
-        have nan and are kept, and count in no correction: those of nodes without data, with too few samples, collinear
-        features or separable classes, and those whose covariance is singular or that have no noise.
+        which (15) holds, in the units of the columns), keep (equality is not rejected), untested (why the edge could
+        not be tested, which names the node; empty where it was). Such edges have nan and are kept, and count in no
+        correction: those of nodes without data, with too few samples, collinear features or separable classes,
+        whatever a node penalty makes of these, and those whose covariance is singular or that have no noise.
 
     Raises
     ------
@@ -181,14 +181,15 @@ def edge_tests(
     checks.fraction(alpha, "alpha", MethodError)
     form, ends, given, what = _read(loss, graph, features)
     nodes = np.unique(np.concatenate([block.node for block in form.at_nodes]))
-    fits, lost = spared(nodes, lambda part: local_fits(only(form, part)))
+    fits, lost = spared(nodes, lambda part: data_fits(only(form, part)))
+    lost |= _open(fits, ends) if len(lost) < len(nodes) and fits.form.edges else {}
     lost |= {i: f"the node {form.labels[i]!r} has no data" for i in np.setdiff1d(np.arange(form.n), nodes).tolist()}
     with np.errstate(all="ignore"):  # what overflows is refused or tells nothing
         found = _without(ends, _of_nodes(ends, lost), lambda left: _heard(fits, left, covariance))
-    if (found["untested"].to_numpy() != "").all():
-        first = f"{ends.labels[ends.tail[0]]!r} - {ends.labels[ends.head[0]]!r}"
-        raise DataError(f"no edge can be tested; the edge {first} cannot be tested: {found['untested'].iloc[0]}")
-    return _table(fits, ends, found, TestOptions(correction or "none", float(alpha), given, what))
+        if (found["untested"].to_numpy() != "").all():
+            first = f"{ends.labels[ends.tail[0]]!r} - {ends.labels[ends.head[0]]!r}"
+            raise DataError(f"no edge can be tested; the edge {first} cannot be tested: {found['untested'].iloc[0]}")
+        return _table(fits, ends, found, TestOptions(correction or "none", float(alpha), given, what))
 
 
 def _read(loss: Any, graph: Any, features: Sequence[str] | None) -> tuple[Form, EndsUnderTest, bool, str]:
@@ -234,19 +235,19 @@ def _contrast(form: Form, columns: Array) -> Array:
 
 
 def _warn_of_few(fits: LocalFits, ends: EndsUnderTest) -> None:
-    few = np.unique(np.concatenate([ends.tail, ends.head]))
-    few = few[fits.counts[few] < FEW * fits.form.d]
-    if few.size:
-        i, d = int(few[0]), fits.form.d
-        more = f" (and {len(few) - 1} more nodes have fewer than {FEW * d})" if len(few) > 1 else ""
+    scarce = np.unique(np.concatenate([ends.tail, ends.head]))
+    scarce = scarce[fits.counts[scarce] < FEW * fits.form.d]
+    if scarce.size:
+        i, d = int(scarce[0]), fits.form.d
+        more = f" (and {len(scarce) - 1} more nodes have fewer than {FEW * d})" if len(scarce) > 1 else ""
         warn(
             f"the node {fits.form.labels[i]!r} has {fits.counts[i]} samples for {d} coefficients{more}: below {FEW} "
-            "per coefficient the sizes of edge tests are not assured; HC0 to HC2 then reject far too often, and "
-            "'model' needs large counts instead"
+            "per coefficient the sizes of edge tests are not assured, and HC0 to HC2 then reject far too often"
         )
 
 
 # ---- the tests -------------------------------------------------------------------------------------------------------
+OPEN = "the data of the node {!r} leave {} open, and node penalties decide; test others with features="
 NOISELESS = "both nodes are fitted without error, which leaves no noise to judge by; compare the estimates themselves"
 SINGULAR = (
     "the covariance of the difference of the {} coefficients is singular; give more samples, or features= to test"
@@ -257,6 +258,13 @@ def _of_nodes(ends: EndsUnderTest, lost: Mapping[int, str]) -> Array:
     """Why each edge cannot be tested, from the reasons of its ends; empty where it can."""
     both = zip(ends.tail.tolist(), ends.head.tolist(), strict=True)
     return np.array([lost.get(i) or lost.get(j, "") for i, j in both], dtype=object)
+
+
+def _open(fits: LocalFits, ends: EndsUnderTest) -> dict[int, str]:
+    """The nodes where node penalties alone decide a tested coefficient, each with the reason."""
+    names, open_ = names_of(fits.form), ~determined(fits) & ends.contrast.any(axis=0)
+    nodes = np.flatnonzero(open_.any(axis=1)).tolist()
+    return {i: OPEN.format(ends.labels[i], few(names[open_[i]], NAMED)) for i in nodes}
 
 
 def _without(ends: EndsUnderTest, untested: Array, test: Callable[[EndsUnderTest], pd.DataFrame]) -> pd.DataFrame:

@@ -53,7 +53,9 @@ def written(row: Array, names: Sequence[Any]) -> str:
 
 def _matrix(hypothesis: Any, value: Any, names: Sequence[Any]) -> tuple[Array, Array]:
     if isinstance(hypothesis, str):
-        raise DataError(f"a hypothesis by names has a value: write {{{hypothesis!r}: 0}}")
+        read = re.fullmatch(rf"(.+?)\s*==?\s*(-?{NUMBER})\s*", hypothesis)
+        name, value = read.groups() if read else (hypothesis, 0)
+        raise DataError(f"a hypothesis by names has a value: write {{{name!r}: {value}}}")
     d = len(names)
     R = np.atleast_2d(_numbers(hypothesis, "the matrix R of a hypothesis"))
     if R.ndim != 2 or R.shape[1] != d:

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from .. import checks
 from ..base.display import Suggesting
@@ -91,6 +92,8 @@ class LocalFits(Suggesting):
         of rates weighted by exposures the counts), the form in which the paper prints it.
         """
         checks.one_of(*COVARIANCES)(kind, "the covariance", MethodError)
+        if kind in ("HC0", "HC1") and (short := self.short(kind)):
+            raise UnfitError(short)  # of HC0 else errors of 0, but for rounding and a ridge
         out = np.zeros_like(self.hessian)
         for block in self.form.samples:
             if kind == "model":
@@ -102,8 +105,6 @@ class LocalFits(Suggesting):
             for batch in batches(block.node, scores):
                 out[batch.nodes] += gram(batch.X, batch.mask)
         if kind == "HC1":
-            if short := self.short("HC1"):
-                raise UnfitError(short)
             out *= (self.counts / np.maximum(self.counts - self.form.d, 1))[:, None, None]
         return out
 
@@ -215,7 +216,7 @@ def local_fits(form: Form) -> LocalFits:
     form = without_edges(form.frozen())
     missing = tuple(said.removesuffix(STEPPING) for said in without_gradient(form))
     if missing:
-        raise MethodError(f"local estimates need smooth losses: {'; '.join(missing)}", missing)
+        raise MethodError(f"local fits need smooth losses (HuberLoss, ExpectileLoss): {'; '.join(missing)}", missing)
     gradients = NodeGradients(form)
     counts, zero = gradients.counts, np.zeros(form.shape)
     fitted = np.flatnonzero(counts > 0)
@@ -231,10 +232,58 @@ def local_fits(form: Form) -> LocalFits:
             H = gradients.hessians(w)
         lost = fitted[~converged[fitted] | (_least(H[fitted], designs) < SINGULAR)]
         if lost.size:
-            why = f"is not determined by its data: the Hessian is singular at the best point found; {RIDGE}"
-            raise UnfitError({i: f"the local fit of the node {form.labels[i]!r} {why}" for i in lost.tolist()})
+            why = f"is not determined by its data: the Hessian is singular at the best point found; {MORE}"
+            raise UnfitError({i: f"the local fit of the node {form.labels[i]!r} {why}" for i in lost.tolist()}, RIDGE)
     w[counts == 0] = np.nan
     return LocalFits(form, w, H, counts)
+
+
+def data_fits(form: Form) -> LocalFits:
+    """`local_fits` for tests and intervals: a node whose losses alone run to infinity has none, whatever its node
+    penalties make of it. Of coefficients that are open `determined` tells."""
+    fits = local_fits(form)
+    if fits.form.edges:
+        bare, fitted = replace(fits.form, edges=()), np.flatnonzero(fits.fitted)
+        gradients = NodeGradients(bare)
+        start = gradients.hessians(np.zeros(form.shape))[fitted]
+        size = np.einsum("ijj->ij", start)[:, None, :]
+        lift = SINGULAR * np.where(size > 0.0, size, 1.0) * np.eye(form.d)  # what no sample sees does not run
+        with np.errstate(all="ignore"):
+            w, converged = _newton(gradients, np.nan_to_num(fits.coef))
+            least = _least(gradients.hessians(w)[fitted] + lift, start + lift)
+        doubtful = fitted[~converged[fitted] | ~(least >= SUSPICIOUS)]
+        left_open = "the data of the node {!r} leave it open ({}), and node penalties decide"
+        check_attained(only(bare, doubtful), doubtful, left_open)
+    return fits
+
+
+def determined(fits: LocalFits) -> Array:
+    """The coefficients (n, d), in the user's units, of a node with data those that no direction without curvature of
+    its losses has a share in: along it others may take their place. Of classes a common shift of all is no such
+    direction: it changes nothing, and penalties make their sum 0."""
+    form, names, out = fits.form, names_of(fits.form), np.ones(fits.form.shape, dtype=bool)
+    units = np.diag(form.space.in_units(np.eye(form.d)))  # an intercept takes up the means of standardised features
+    curvature, feature = of_losses(form, np.nan_to_num(fits.coef)), names.get_level_values(0)
+    for i in np.flatnonzero(fits.fitted):
+        size = np.sqrt(np.where(np.diag(curvature[i]) > 0.0, np.diag(curvature[i]), 1.0))
+        scaled = curvature[i] / size[:, None] / size[None, :]
+        if names.nlevels > 1:
+            shift = (feature.to_numpy()[:, None] == feature.unique().to_numpy()) * size[:, None]
+            shift /= np.linalg.norm(shift, axis=0)
+            scaled = scaled + shift @ shift.T
+        values, vectors = np.linalg.eigh(scaled)
+        open_ = vectors[:, values <= SINGULAR * values[-1]] / size[:, None]
+        share = np.abs(form.space.in_units(open_.T)) / units * size
+        out[i] = share.max(axis=0, initial=0.0) <= OPEN
+    return out
+
+
+def names_of(form: Form) -> pd.Index:
+    """The coordinates as an index, as in tables of solutions."""
+    names: list[Any] = list(form.space.coordinates)
+    if any(isinstance(name, tuple) for name in names):
+        return pd.MultiIndex.from_tuples(names, names=["feature", "class"])
+    return pd.Index(names, dtype=object)
 
 
 def only(form: Form, nodes: Array) -> Form:
@@ -247,11 +296,11 @@ def only(form: Form, nodes: Array) -> Form:
 
 
 class UnfitError(DataError):
-    """The nodes whose data do not do, each with the reason."""
+    """The nodes whose data do not do, each with the reason; ``ridge`` is a remedy for estimates, not for tests."""
 
-    def __init__(self, reasons: dict[int, str]) -> None:
+    def __init__(self, reasons: dict[int, str], ridge: str = "") -> None:
         first, *rest = reasons.values()
-        super().__init__(f"{first} (and {len(rest)} more nodes)" if rest else first)
+        super().__init__(f"{first}{ridge}" + f" (and {len(rest)} more nodes)" * bool(rest))
         self.reasons = reasons
 
 
@@ -285,9 +334,12 @@ def _least(H: Array, designs: Array) -> Array:
 
 
 SINGULAR = 1e-11  # smallest over largest eigenvalue of a design's matrix whose diagonal is 1
+OPEN = 1e-4  # share of a coefficient in a direction that the data leave open, below which it is rounding
+SEPARABLE = "its classes are separable by the features, or its counts are all 0"
+MORE = "give the node more samples, or drop features"
 RIDGE = (
-    'add a ridge, for instance 1e-3 * NodePenalty(SquaredL2()) (an intercept has none but by features=["intercept", '
-    "...]), give the node more samples, or drop features"
+    ", or, for an estimate without intervals and tests, add a ridge, for instance 1e-3 * NodePenalty(SquaredL2()) (an "
+    'intercept has none but by features=["intercept", ...])'
 )
 
 
@@ -307,25 +359,21 @@ def check_rank(form: Form, gradients: NodeGradients, fitted: Array) -> Array:
         gram_matrices += H if H.shape[1] == form.d else np.kron(H, _free_classes(block, k))
     gram_matrices += gradients.hessians(np.zeros(form.shape)) - of_losses(form, np.zeros(form.shape))
     matrices = gram_matrices[fitted]
-    empty = np.flatnonzero((np.einsum("ijj->ij", matrices) <= 0).any(axis=1))
-    if empty.size:
-        zero = [form.space.coordinates[int(np.argmin(np.diag(matrices[k])))] for k in empty]
-        raise UnfitError(
-            {
-                i: f"the feature {name!r} is 0 in all {gradients.counts[i]} samples of the node {form.labels[i]!r}, so "
-                f"that its coefficient is not determined there; {RIDGE}"
-                for i, name in zip(fitted[empty].tolist(), zero, strict=True)
-            }
-        )
-    bad, d = np.flatnonzero(condition(matrices) < SINGULAR), form.d
-    if not bad.size:
-        return matrices
-    reasons = dict[int, str]()
-    for k, i in zip(bad.tolist(), fitted[bad].tolist(), strict=True):
+    reasons, d = dict[int, str](), form.d
+    for k in np.flatnonzero(condition(matrices) < SINGULAR).tolist():
+        i, diagonal = int(fitted[k]), np.diag(matrices[k])
         node, m = f"the node {form.labels[i]!r}", int(gradients.counts[i])
-        few = f"{node} has {m} samples for {d} coefficients: its local estimate is not determined"
-        reasons[i] = f"{few if m < d else f'at {node} {dependent(form, matrices[k])}'}; {RIDGE}"
-    raise UnfitError(reasons)
+        if (diagonal <= 0.0).any():
+            name = form.space.coordinates[int(np.argmin(diagonal))]
+            why = f"the feature {name!r} is 0 in all {m} samples of {node}: its coefficient is not determined there"
+        elif m < d:
+            why = f"{node} has {m} samples for {d} coefficients: its local estimate is not determined"
+        else:
+            why = f"at {node} {dependent(form, matrices[k])}"
+        reasons[i] = f"{why}; {MORE}"
+    if reasons:
+        raise UnfitError(reasons, RIDGE)
+    return matrices
 
 
 def _free_classes(block: SampleBlock, k: int) -> Array:
@@ -352,12 +400,13 @@ def dependent(form: Form, H: Array) -> str:
     return f"the features {names} are collinear"
 
 
-def check_attained(form: Form, nodes: Array) -> None:
-    """Names a node whose data are separable."""
-    infinity = at_infinity(form)
+def check_attained(
+    form: Form, nodes: Array, said: str = "the local fit of the node {!r} runs to infinity ({})"
+) -> None:
+    """Names the nodes among these whose data are separable."""
+    infinity = at_infinity(form) if nodes.size else None
     if infinity is None or infinity.attained:
         return
     running = infinity.running
     running = running[np.isin(running, nodes)] if np.isin(running, nodes).any() else running
-    why = f"runs to infinity: its classes are separable by the features (or its counts are all 0); {RIDGE}"
-    raise UnfitError({i: f"the local fit of the node {form.labels[i]!r} {why}" for i in running.tolist()})
+    raise UnfitError({i: f"{said.format(form.labels[i], SEPARABLE)}; {MORE}" for i in running.tolist()}, RIDGE)

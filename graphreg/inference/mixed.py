@@ -342,10 +342,8 @@ def _model(read: Described, found: Components) -> Model:
     model = Model.of(read.loss)
     for edges, ratio in zip(pairs, found.ratios.tolist(), strict=True):
         graph = Graph.from_edges(edges, nodes=form.labels)
-        if ratio > 0:
-            model += (1.0 / ratio) * TotalVariation(graph, SquaredL2(), features=varying)
-        else:
-            model += TotalVariation(graph, Zero(), features=varying)
+        penalty, strength = (SquaredL2(), 1.0 / ratio) if ratio > 0 else (Zero(), 1.0)
+        model += strength * TotalVariation(graph, penalty, features=varying)
     if fixed:
         whole = Graph.from_edges([edge for edges in pairs for edge in edges], nodes=form.labels)
         model += Consensus(whole, features=fixed)

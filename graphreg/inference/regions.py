@@ -23,14 +23,13 @@ from ..network import Ledger
 from ..terms import Array
 from .given import form_given
 from .hypotheses import linear, position, written
-from .local import SINGULAR, UnfitError, local_fits, of_losses, only, spared
+from .local import SINGULAR, UnfitError, data_fits, determined, names_of, only, spared
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 EMPTY = "the node has no samples"
 ALONE = "the data of the node leave it open, and node penalties decide"  # of a coefficient without an interval
-OPEN = 1e-4  # share of a coefficient in a direction that the data leave open, below which it is rounding
 INDEFINITE = 1e-8  # so far below 0 an eigenvalue, in the same units, is no rounding
 POINTS = 200  # of an ellipse
 FEW = 3  # nodes left out that are named in a sentence
@@ -261,7 +260,8 @@ def local_regions(problem: Any, covariance: str = "HC3", *, seconds: float | Non
     in the units of the columns where features were standardised; see `local_fits`. Coefficients that the data leave
     open, so that node penalties decide, as of a column that is the same in all rows of a node, or of one that others
     make up, are left out there, and said so: ``regions.reasons`` has them. So are nodes whose data do not determine
-    their coefficients or errors: ``regions.left_out`` has the reason of each.
+    their coefficients or errors, such as those of separable classes, which a ridge only makes finite:
+    ``regions.left_out`` has the reason of each.
 
     Parameters
     ----------
@@ -303,26 +303,21 @@ def local_regions(problem: Any, covariance: str = "HC3", *, seconds: float | Non
 
 
 def _regions(form: Form, covariance: str) -> dict[Hashable, ConfidenceRegion]:
-    fits = local_fits(form)
-    if covariance == "HC0" and not fits.form.edges and (short := fits.short(covariance)):
-        raise UnfitError(short)  # else errors that are 0 but for rounding
-    index, coef = names_of(form), form.space.in_units(fits.coef)
+    fits = data_fits(form)
+    index, coef, known = names_of(form), form.space.in_units(fits.coef), determined(fits)
     V = form.space.covariance_in_units(fits.covariance(covariance))
-    ridge = bool(fits.form.edges)
-    curvature = of_losses(fits.form, np.nan_to_num(fits.coef))
     out = dict[Hashable, ConfidenceRegion]()
     for i in np.flatnonzero(fits.fitted):
-        label, m = form.labels[i], int(fits.counts[i])
+        label, m, decided = form.labels[i], int(fits.counts[i]), known[i]
         assumed = (
             f"the {m} samples of the node are independent; normality as their number grows ({form.d} coefficients)",
             "the model is right: the loss times the sample weights is minus the log-likelihood (of squared losses: "
             "noise of variance 1 / weight)"
             if covariance == "model"
             else f"covariance {covariance}: the sandwich, whatever the variance of the noise",
-            *(("of the penalised coefficients: the bias of the node penalties is not counted",) if ridge else ()),
+            *["of the penalised coefficients: the bias of the node penalties is not counted"] * bool(fits.form.edges),
             fits.worth,
         )
-        decided = _determined(curvature[i], form)
         none = [f"{', '.join(map(str, index[~decided]))} left out: {ALONE}"] * (not decided.all())
         estimate, own = pd.Series(coef[i][decided], index=index[decided]), V[i][np.ix_(decided, decided)]
         if decided.any():
@@ -331,33 +326,6 @@ def _regions(form: Form, covariance: str) -> dict[Hashable, ConfidenceRegion]:
             except DataError as error:
                 raise UnfitError({int(i): str(error)}) from error
     return out
-
-
-def _determined(H: Array, form: Form) -> Array:
-    """The coefficients, in the user's units, that no direction without curvature has a share in: along it others may
-    take their place. Of classes a common shift of all is no such direction: it changes nothing, and penalties make
-    their sum 0."""
-    diagonal, names = np.diag(H), names_of(form)
-    size = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
-    scaled = H / size[:, None] / size[None, :]
-    if names.nlevels > 1:
-        feature = names.get_level_values(0)
-        shift = np.where(feature.to_numpy()[:, None] == feature.unique().to_numpy(), size[:, None], 0.0)
-        shift /= np.linalg.norm(shift, axis=0)
-        scaled = scaled + shift @ shift.T
-    values, vectors = np.linalg.eigh(scaled)
-    open_ = vectors[:, values <= SINGULAR * values[-1]] / size[:, None]
-    units = np.diag(form.space.in_units(np.eye(form.d)))  # an intercept takes up the means of standardised features
-    share = np.abs(form.space.in_units(open_.T)) / units * size
-    return share.max(axis=0, initial=0.0) <= OPEN
-
-
-def names_of(form: Form) -> pd.Index:
-    """The coordinates as an index, as in tables of solutions."""
-    names: list[Any] = list(form.space.coordinates)
-    if any(isinstance(name, tuple) for name in names):
-        return pd.MultiIndex.from_tuples(names, names=["feature", "class"])
-    return pd.Index(names, dtype=object)
 
 
 def flat_direction(V: Array) -> Array | None:

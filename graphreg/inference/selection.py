@@ -55,8 +55,7 @@ class EdgeSelection(ResultWithAssumptions):
     def _lines(self) -> list[str | PrintedTable]:
         sizes = [len(group) for group in self.components()]
         shown = ", ".join(map(str, sizes[:8])) + (", ..." if len(sizes) > 8 else "")
-        n, m = sum(sizes), len(self.tests)
-        gone = len(self.removed)
+        n, m, gone = sum(sizes), len(self.tests), len(self.removed)
         return [
             f"Edge selection: {m - gone} of {m} edges kept, {gone} removed",
             self.tests.verdict,

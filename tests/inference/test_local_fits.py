@@ -209,7 +209,7 @@ def test_a_sample_that_alone_determines_a_coefficient():
 
 def test_losses_that_are_not_smooth_and_unknown_covariances():
     X, y, node = drawn("squared")
-    with pytest.raises(MethodError, match="QuantileLoss is not smooth"):
+    with pytest.raises(MethodError, match=r"\(HuberLoss, ExpectileLoss\): QuantileLoss is not smooth"):
         local_fits(gr.Problem(gr.QuantileLoss(gr.NodeData.from_arrays(X, y, node), tau=0.5)).form)
     with pytest.raises(MethodError, match="'HC0', 'HC1', 'HC2', 'HC3', 'HC4', 'model'"):
         fits(gr.SquaredLoss, X, y, node).covariance("HC9")

@@ -165,6 +165,7 @@ WRONG = {
     "no sum": (lambda one: one.test({"x0 x1": 0}), "'x0 x1'"),
     "a product": (lambda one: one.test({"x0 * x1": 0}), r"x0 \* x1"),
     "nothing left": (lambda one: one.test({"x0 - x0": 0}), "nothing is left"),
+    "an equation": (lambda one: one.test("x0 - x1 = -1.5"), r"write \{'x0 - x1': -1.5\}"),
     "a string": (lambda one: one.test("x0 - x1"), r"write \{'x0 - x1': 0\}"),
     "no row": (lambda one: one.test({}), "no row"),
     "values twice": (lambda one: one.test({"x0": 0}, 1), "leave out the second"),

@@ -225,6 +225,11 @@ BAD = {
     ),
     "collinear": (lambda: hierarchical(columns(lambda f: f.assign(z=2 * f["x"]))), DataError, "'x', 'z' are collinear"),
     "a constant 0": (lambda: hierarchical(columns(lambda f: f.assign(z=0.0))), DataError, "'z' is 0 in all samples"),
+    "a node in no cluster": (
+        lambda: hierarchical(columns(), {label: cluster for label, cluster in PAIRS.items() if label != "n29"}),
+        DataError,
+        "'n29', which is not a node .*an entry in clusters",
+    ),
     "singletons": (
         lambda: hierarchical(columns(), {f"n{i}": f"c{i}" for i in range(30)}),
         DataError,
