@@ -25,6 +25,7 @@ from .instances import degrees, with_latent
 
 # ---- names of mistakes: those that no limit can tell apart have one name ---------------------------------------------
 SAME = 1e-3  # by how much a factor may miss a round number
+ONE_NODE, ONE_EDGE = "the losses of the node ", "the edge ("  # how names of one place begin
 DEGREE = "nodes weighted by their degree"
 ROUND = (2.0, 3.0, 4.0, 5.0, 8.0, 10.0)
 
@@ -305,7 +306,7 @@ def _single_nodes(forces: _Forces, total: Array, smooth: Array) -> Iterator[Fami
             own = np.zeros(gradient.shape)
             own[i] = of[i]
             alone = 0.0 if held[i] or not forces.w[i].any() else None  # what nothing holds may be anywhere
-            name = f"the losses of the node {forces.form.labels[i]!r}"
+            name = f"{ONE_NODE}{forces.form.labels[i]!r}"
             yield from forces.family(name, "node", rest - own, own, True, alone=alone)
 
 
@@ -316,7 +317,7 @@ def _single_edges(forces: _Forces, edge: EdgeBlock, g: Array, free: Array, total
         flow = np.zeros(g.shape)
         flow[e] = edge.weight[e] * g[e]
         own = forces.at_nodes(edge, flow)
-        name = f"the edge ({labels[edge.tail[e]]!r}, {labels[edge.head[e]]!r})"
+        name = f"{ONE_EDGE}{labels[edge.tail[e]]!r}, {labels[edge.head[e]]!r})"
         rest = forces.gradient + total
         yield from forces.family(name, "edge", rest - own, own, True, alone=0.0)
         for i in K[[e]].indices.tolist():

@@ -8,6 +8,7 @@ from dataclasses import replace
 from ..base.messages import count
 from ..problem import Problem
 from .algorithms import AbstractAlgorithm
+from .balance import ONE_EDGE, ONE_NODE
 from .behaviour import ENDS, PATH, Repeats, order, steep, stressed, unsettled
 from .course import Course
 from .limits import Limit
@@ -146,7 +147,7 @@ class Evidence:
             pace = f"{found.pace:g} rounds a hop"
             self._claimed("prompt", "promptness", f"messages take {pace}", f"stale message: {pace}")
         elif not one_way:
-            self.add("promptness", "holds", "no message between neighbours is held back")
+            self.add("promptness", "holds", "something of every neighbour arrives in time")
 
     def order(self, algorithm: AbstractAlgorithm, problem: Problem, course: Course, seed: int) -> None:
         found = order(algorithm, problem, course, seed)
@@ -158,12 +159,25 @@ class Evidence:
             for k in (even := [k for k in named if "missing edge" not in self.found[k].sentence]):
                 self.found[k] = replace(self.found[k], outcome="remark")
             if even:
-                said = "something is done at one node or edge alone, as where a sum leaves out a neighbour"
+                said = (
+                    "something is done at one node or edge alone, as where a sum leaves out a neighbour, or neighbours "
+                )
+                said += "are taken one after another, so that their order matters"
                 self.add("order", "name", f"{said}: what is done alike everywhere knows no order")
         elif found[0] > PATH:
             self.add("order", "remark", "another order of the nodes changes the path, and not the limit")
         else:
             self.add("order", "holds", "another order of the nodes changes nothing")
+            self._not_of_one(any(edge.ground for edge in problem.form.edges))
+
+    def _not_of_one(self, grounded: bool) -> None:
+        """On equal data a mistake at one node or edge changes no consensus, unless nodes are ``grounded``: what is
+        wrong there, too, has no such name."""
+        if ("drift", "remark") not in {(each.evidence, each.outcome) for each in self.found} or grounded:
+            return
+        for k, each in enumerate(self.found):
+            if each.evidence == "balance" and (ONE_NODE in each.sentence or ONE_EDGE in each.sentence):
+                self.found[k] = replace(each, outcome="remark")
 
     def stress(self, algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> None:
         for instance, course in stressed(algorithm, problem, seed):
