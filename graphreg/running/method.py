@@ -220,6 +220,7 @@ class AbstractIteration(AbstractMethod):
 
     central: ClassVar[bool] = False  # whether a step takes all data in one place, so that no actors can carry it out
     every: ClassVar[int] = 10  # rounds between two screens, at least
+    starting: str = ""  # what is said while the first state is made, where that takes long
     most_rounds: ClassVar[int] = 100_000  # where the caller sets no budget
 
     def run(self, task: Task) -> Outcome:
