@@ -9,6 +9,7 @@ to nothing, and much less than any other, is what the algorithm has minimised.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,7 +26,7 @@ from .instances import degrees, with_latent
 
 # ---- names of mistakes: those that no limit can tell apart have one name ---------------------------------------------
 SAME = 1e-3  # by how much a factor may miss a round number
-ONE_NODE, ONE_EDGE = "the losses of the node ", "the edge ("  # how names of one place begin
+ONE = re.compile(r"the losses of the node |the edge \(")  # of names of one place
 DEGREE = "nodes weighted by their degree"
 ROUND = (2.0, 3.0, 4.0, 5.0, 8.0, 10.0)
 
@@ -306,7 +307,7 @@ def _single_nodes(forces: _Forces, total: Array, smooth: Array) -> Iterator[Fami
             own = np.zeros(gradient.shape)
             own[i] = of[i]
             alone = 0.0 if held[i] or not forces.w[i].any() else None  # what nothing holds may be anywhere
-            name = f"{ONE_NODE}{forces.form.labels[i]!r}"
+            name = f"the losses of the node {forces.form.labels[i]!r}"
             yield from forces.family(name, "node", rest - own, own, True, alone=alone)
 
 
@@ -317,7 +318,7 @@ def _single_edges(forces: _Forces, edge: EdgeBlock, g: Array, free: Array, total
         flow = np.zeros(g.shape)
         flow[e] = edge.weight[e] * g[e]
         own = forces.at_nodes(edge, flow)
-        name = f"{ONE_EDGE}{labels[edge.tail[e]]!r}, {labels[edge.head[e]]!r})"
+        name = f"the edge ({labels[edge.tail[e]]!r}, {labels[edge.head[e]]!r})"
         rest = forces.gradient + total
         yield from forces.family(name, "edge", rest - own, own, True, alone=0.0)
         for i in K[[e]].indices.tolist():

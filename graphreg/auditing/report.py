@@ -182,9 +182,8 @@ class Audit(Shown):
         lines.append(self.measure)
         if self.certificate is not None and self.certificate.valid and np.isfinite(self.certificate.gap):
             certificate = self.certificate
-            moved = f", moved by at most {certificate.moved:.2g} to where every constraint holds" * bool(
-                certificate.moved
-            )
+            by = certificate.moved
+            moved = f", moved by at most {by:.2g} to where every constraint holds" if by else ""
             lines.append(
                 f"last point{moved}: {certificate.dual:.10g} <= optimum <= {certificate.primal:.10g} "
                 f"(relative gap {certificate.relative_gap:.2e}; both bounds are certified)"

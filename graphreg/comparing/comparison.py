@@ -621,9 +621,8 @@ def _certified(problem: Problem, course: Course, allowed: Allowed, known: Certif
 
 def _status(found: Judgement, course: Course, allowed: Allowed) -> tuple[str, str]:
     """The status, decided by the certificate, and the sentence that goes with it."""
-    moved = f" Its last point was moved by at most {found.moved:.2g} to where every constraint holds." * bool(
-        found.moved
-    )
+    by = found.moved
+    moved = f" Its last point was moved by at most {by:.2g} to where every constraint holds." if by else ""
     why = " " + _sentence(course.why) if course.why and course.ended != "time" else ""
     if found.contradiction or not found.valid:
         return "no_certificate", f"Its last point has no certificate: {found.contradiction or found.note}.{why}"

@@ -190,7 +190,8 @@ class _Search(AbstractTargetIteration[IFCA]):
     def judge(self, state: State, certifier: Certifier) -> Certifier:
         """The certifier of the clusters found; the one at hand where it is of these."""
         form = consensus_within(state.view.form, self._found(state))
-        return certifier if _same_ties(form, certifier.form) else Certifier(form)
+        ends = [[(e.tail.tolist(), e.head.tolist()) for e in each.edges] for each in (form, certifier.form)]
+        return certifier if ends[0] == ends[1] else Certifier(form)
 
     def _found(self, state: State) -> Array:
         """The cluster of each client in the best start so far."""
@@ -213,11 +214,10 @@ class _Search(AbstractTargetIteration[IFCA]):
 # ---- models of the servers, (s, k, d) --------------------------------------------------------------------------------
 def _broadcast(view: LocalView, topology: ServerTopology, models: Array, purpose: str = "method") -> Array:
     """The models of the server, at every client."""
-    servers = np.unique(topology.server)
     values = np.zeros((view.form.n, models.size))
-    values[servers] = models.ravel()
-    received = view.engine.exchange(values, topology.down, parameters=False, purpose=purpose)
-    return received[servers[0]].reshape(models.shape)
+    values[topology.server] = models.ravel()
+    received = topology.broadcast(view, values, parameters=False, purpose=purpose)
+    return received[topology.server[0]].reshape(models.shape)
 
 
 def _first_models(options: IFCA, view: LocalView, topology: ServerTopology) -> Array:
@@ -248,11 +248,6 @@ def _own_fits(view: LocalView, topology: ServerTopology, drawn: Array) -> Array:
     place = np.full(view.n_observed, -1)  # -1: the models of clients that this view knows nothing of
     place[view.ids[asked]] = np.flatnonzero(asked)
     return np.where(place[drawn][:, :, None] >= 0, received[place[drawn]], 0.0)
-
-
-def _same_ties(one: Form, two: Form) -> bool:
-    ends = [[(edge.tail.tolist(), edge.head.tolist()) for edge in form.edges] for form in (one, two)]
-    return ends[0] == ends[1]
 
 
 def _size(view: LocalView) -> float:
