@@ -315,7 +315,7 @@ class Problem(checks.ChecksNames, ShownFormula):
         gap : float
             The relative gap that is enough.
         seconds : float, optional
-            A budget of time; what was proved until then is returned. The first step has at least one second.
+            A budget of time; what was proved until then is returned. The first step has at least a fifth of a second.
         memory : float, optional
             A bound of the bytes that may be taken, as in `solve`: ways to a bound that would take more are left out.
 

@@ -9,6 +9,7 @@ to nothing, and much less than any other, is what the algorithm has minimised.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +26,7 @@ from .instances import degrees, with_latent
 
 # ---- names of mistakes: those that no limit can tell apart have one name ---------------------------------------------
 SAME = 1e-3  # by how much a factor may miss a round number
+ONE = re.compile(r"the losses of the node |the edge \(")  # of names of one place
 DEGREE = "nodes weighted by their degree"
 ROUND = (2.0, 3.0, 4.0, 5.0, 8.0, 10.0)
 

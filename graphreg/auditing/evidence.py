@@ -8,6 +8,7 @@ from dataclasses import replace
 from ..base.messages import count
 from ..problem import Problem
 from .algorithms import AbstractAlgorithm
+from .balance import ONE
 from .behaviour import ENDS, PATH, Repeats, order, steep, stressed, unsettled
 from .course import Course
 from .limits import Limit
@@ -146,7 +147,7 @@ class Evidence:
             pace = f"{found.pace:g} rounds a hop"
             self._claimed("prompt", "promptness", f"messages take {pace}", f"stale message: {pace}")
         elif not one_way:
-            self.add("promptness", "holds", "no message between neighbours is held back")
+            self.add("promptness", "holds", "something of every neighbour arrives in time")
 
     def order(self, algorithm: AbstractAlgorithm, problem: Problem, course: Course, seed: int) -> None:
         found = order(algorithm, problem, course, seed)
@@ -154,16 +155,24 @@ class Evidence:
             self.skip("order", "the nodes cannot be put in another order")
         elif found[1] > ENDS:
             self.add("order", "consistent", f"another order of the nodes changes the limit (by {found[1]:.1e})")
-            named = [k for k, each in enumerate(self.found) if (each.evidence, each.outcome) in EVEN]
-            for k in (even := [k for k in named if "missing edge" not in self.found[k].sentence]):
-                self.found[k] = replace(self.found[k], outcome="remark")
+            even = [each for each in self.found if (each.evidence, each.outcome) in EVEN]
+            self._withdraw(even := [each for each in even if "missing edge" not in each.sentence])
             if even:
-                said = "something is done at one node or edge alone, as where a sum leaves out a neighbour"
-                self.add("order", "name", f"{said}: what is done alike everywhere knows no order")
+                where = "at one node or edge alone, as where a sum leaves out a neighbour, or neighbours are taken one"
+                why = "after another, so that their order matters: what is done alike everywhere knows no order"
+                self.add("order", "name", f"something is done {where} {why}")
         elif found[0] > PATH:
             self.add("order", "remark", "another order of the nodes changes the path, and not the limit")
         else:
             self.add("order", "holds", "another order of the nodes changes nothing")
+            tried = ("drift", "remark") in {(each.evidence, each.outcome) for each in self.found}
+            if tried and not any(edge.ground for edge in problem.form.edges):  # on equal data one node changes nothing
+                self._withdraw(
+                    [each for each in self.found if each.evidence == "balance" and ONE.search(each.sentence)]
+                )
+
+    def _withdraw(self, names: list[Finding]) -> None:
+        self.found = [replace(each, outcome="remark") if each in names else each for each in self.found]
 
     def stress(self, algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> None:
         for instance, course in stressed(algorithm, problem, seed):

@@ -10,6 +10,7 @@ import numpy as np
 from ..base.clock import alarm
 from ..certificate import Certificate, common, feasible, relative
 from ..errors import GraphregError
+from ..judging import Judgement
 from ..methods import Exact
 from ..problem import Problem
 from ..terms import Array
@@ -104,7 +105,7 @@ class Optimum:
         moved = self.length(near - whole) / self.size
         return float(np.sqrt(above)) + moved if np.isfinite(above) else float("inf")
 
-    def judged(self, w: Array) -> Certificate | None:
+    def judged(self, w: Array) -> Judgement | None:
         """The certificate of a point, against the lower bound that is known; None where there is none."""
         point = self.certificate.dual_point
         try:
@@ -255,4 +256,8 @@ def _of_noise(runs: tuple[Course, ...], optimum: Optimum, power: float, d3: floa
     t = optimum.length(ends.mean(axis=0) - optimum.w) / max(error, optimum.floor * optimum.size)
     if t > ERRORS and power < FALLS:
         return "wrong", f"the mean over {len(runs)} seeds is {t:.1f} standard errors from the optimum, {d3:.1e} away"
+    if t > ERRORS:
+        share = max(1.0 - optimum.distance(ends.mean(axis=0)) / d3, 0.0)
+        said = f"of which noise explains {share:.0%}: their mean is {t:.1f} standard errors away"
+        return "undecided", f"{d3:.1e} from the optimum over {len(runs)} seeds, {said}, {_falling(power)}"
     return "undecided", f"{d3:.1e} from the optimum by noise ({t:.1f} standard errors), {_falling(power)}"

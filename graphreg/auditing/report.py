@@ -14,7 +14,7 @@ from ..base.display import Html, Shown, Suggesting, sentence, table, title
 from ..base.escaping import page, visible
 from ..base.messages import count
 from ..base.shortcuts import shortcut
-from ..certificate import Certificate
+from ..judging import Judgement
 from ..problem import Problem
 from ..terms import Array
 
@@ -76,7 +76,7 @@ class Audit(Shown):
         What the distances are, and what they rest on.
     radius : float
         How far w* itself may be from the optimum, in units of the distances; inf where that is not known.
-    certificate : Certificate or None
+    certificate : Judgement or None
         Of the last point, against the lower bound that is known: it lies at most ``gap`` above the optimum.
     sent : (int, int) or None
         Messages and bytes of the main run, where somebody counted them.
@@ -101,7 +101,7 @@ class Audit(Shown):
     distances: Array
     measure: str
     radius: float
-    certificate: Certificate | None
+    certificate: Judgement | None
     sent: tuple[int, int] | None
     seed: int
     interrupted: bool
@@ -182,8 +182,10 @@ class Audit(Shown):
         lines.append(self.measure)
         if self.certificate is not None and self.certificate.valid and np.isfinite(self.certificate.gap):
             certificate = self.certificate
+            by = certificate.moved
+            moved = f", moved by at most {by:.2g} to where every constraint holds" if by else ""
             lines.append(
-                f"last point: {certificate.dual:.10g} <= optimum <= {certificate.primal:.10g} "
+                f"last point{moved}: {certificate.dual:.10g} <= optimum <= {certificate.primal:.10g} "
                 f"(relative gap {certificate.relative_gap:.2e}; both bounds are certified)"
             )
         return lines

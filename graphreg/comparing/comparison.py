@@ -21,7 +21,7 @@ from ..base.gate import allowing
 from ..base.messages import distinct, shown
 from ..base.shortcuts import shortcut
 from ..certificate import Certificate, common, feasible, relative
-from ..errors import GraphregError, MethodError, SolverError
+from ..errors import DataError, GraphregError, MethodError, SolverError
 from ..form import Form
 from ..inputs import as_narwhals
 from ..judging import Judgement, given_point
@@ -351,6 +351,8 @@ def compare(  # noqa: PLR0913
         found, sent = _runs(problem, chosen, exact, allowed, progress)
     entries = {name: found[name] for name in chosen if name in found}
     reference, bound = _reference(exact, found, allowed.reached)
+    if always_there is not None:
+        always_there = tuple(name for name in always_there if name in found and found[name].status != "refused")
     not_run = tuple(name for name in chosen if name not in found)
     elsewhere = tuple(name for name, each in chosen.items() if engine is not None and not _on_engines(each))
     said = drawn, not_run, sent, left_out, measure, always_there, elsewhere, liars
@@ -418,7 +420,11 @@ def _measure_of(score: Any, form: Form, liars: Sequence[Hashable]) -> tuple[str,
     if callable(score):
         name = str(getattr(score, "__name__", type(score).__name__)).replace("<lambda>", "score")
     else:
-        known = at.score(score, by="all")
+        try:
+            known = at.score(score, by="all")
+        except DataError as error:
+            wanted = "a frame with the columns that the data had, NodeData or a function of an observation"
+            raise DataError(f"score= takes {wanted}, got {type(score).__name__}: {error}") from None
         name = next(name for name in MEASURES if name in known)
         look = partial(_of_rows, _without(score, form, liars) if liars else score, name)
     if not checks.is_number(value := look(at)):
@@ -615,9 +621,8 @@ def _certified(problem: Problem, course: Course, allowed: Allowed, known: Certif
 
 def _status(found: Judgement, course: Course, allowed: Allowed) -> tuple[str, str]:
     """The status, decided by the certificate, and the sentence that goes with it."""
-    moved = f" Its last point was moved by at most {found.moved:.2g} to where every constraint holds." * bool(
-        found.moved
-    )
+    by = found.moved
+    moved = f" Its last point was moved by at most {by:.2g} to where every constraint holds." if by else ""
     why = " " + _sentence(course.why) if course.why and course.ended != "time" else ""
     if found.contradiction or not found.valid:
         return "no_certificate", f"Its last point has no certificate: {found.contradiction or found.note}.{why}"

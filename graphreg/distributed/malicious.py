@@ -14,7 +14,7 @@ from ..base.messages import shown, unknown_labels
 from ..checks import check_fields, checked, function, nonnegative, one_of, sequence
 from ..errors import MethodError
 from ..form import Form
-from ..methods import AbstractIteration
+from ..methods import AbstractIteration, AbstractMethod
 from ..network import Arcs, LocalView
 from ..running import ONE_ENGINE, AbstractEngine, Start
 from ..terms import Array
@@ -71,7 +71,7 @@ class Malicious(AbstractEngine):
     def liars(self) -> Sequence[Hashable]:
         return self.nodes
 
-    def remedy(self, form: Form) -> str:
+    def remedy(self, form: Form, method: AbstractMethod) -> str:
         from ..methods import LocalSGD
 
         robust = "robust= of gr.LocalSGD keeps lies within what honest nodes send, and " * (not LocalSGD().lacks(form))

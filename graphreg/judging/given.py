@@ -106,6 +106,8 @@ def beyond_capacity(form: Form, flows: Arrays) -> str:
 def given_flows(given: Any, form: Form) -> Arrays:
     """Flows as arrays, one for each term, or by edge, (tail, head): where no two edges have the same ends."""
     here = form.nothing().flows
+    if hasattr(given, "columns"):
+        raise ModelError("flows are arrays, one for each term: give solution.flows; its table has only their lengths")
     if not isinstance(given, Mapping):
         return given_arrays(given, "flows", here)
     ends = [pair for edge in form.edges if edge.map.edges is not None for pair in zip(*form.ends(edge), strict=True)]
@@ -147,7 +149,8 @@ def given_arrays(given: Any, what: str, here: Arrays) -> Arrays:
     some = [given] if alone else checks.sequence(given, what, "a sequence of arrays")
     if len(some) != len(here):
         shapes = ", ".join(str(each.shape) for each in here[:NAMED]) + (", ..." if len(here) > NAMED else "")
-        said = f"{what} must have an array for each of {len(here)} terms, of {shapes}, got {len(some)}"
+        got = f"an array {given.shape}" if isinstance(given, np.ndarray) else len(some)
+        said = f"{what} must have an array for each of {len(here)} terms, of {shapes}, got {got}"
         raise ModelError(said + BY_ITSELF * (len(here) == 1))
     found = tuple(checks.numbers(each, f"{what}[{k}]", "an array of numbers") for k, each in enumerate(some))
     found = tuple(

@@ -111,7 +111,8 @@ class _Run:
                 self._resume(stored, self.keeper)
                 return
         before = None if budget.warm_start is None else budget.warm_start.state
-        with alarm():
+        starting = {"desc": self.method.starting, "bar_format": "{desc} [{elapsed}]"}
+        with alarm(), progress_bar(budget.progress if self.method.starting else False, **starting):
             if before is None:
                 state = self.method.init(self.view, budget.start)
             else:

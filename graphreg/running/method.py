@@ -137,6 +137,12 @@ class AbstractMethod(ABC):
         round. Iterations that follow a paper do not, and begin at 0."""
         return False
 
+    def nearer(self, form: Form) -> str:
+        """The options to take, "take decreasing=True", where those given may stay at a distance from the optimum of a
+        form, however many rounds there are; "" where these lead there."""
+        del form
+        return ""
+
     @property
     def bias(self) -> str:
         """The options that lead off the optimum of what is minimised, so that no budget reaches it; "" where none
@@ -214,6 +220,7 @@ class AbstractIteration(AbstractMethod):
 
     central: ClassVar[bool] = False  # whether a step takes all data in one place, so that no actors can carry it out
     every: ClassVar[int] = 10  # rounds between two screens, at least
+    starting: str = ""  # what is said while the first state is made, where that takes long
     most_rounds: ClassVar[int] = 100_000  # where the caller sets no budget
 
     def run(self, task: Task) -> Outcome:
@@ -319,9 +326,10 @@ class AbstractEngine(ChecksFields, ABC):
     """The place in which ``problem.solve(method, engine=...)`` runs a method: the driver, with clock and
     certificates, stays here, and the engine carries out its rounds."""
 
-    def remedy(self, form: Form) -> str:
-        """What to do where a run does not end at the optimum of a form for a reason of the engine's, if it has one."""
-        del form
+    def remedy(self, form: Form, method: AbstractMethod) -> str:
+        """What to do where a run of a method does not end at the optimum of a form for a reason of the engine's, if it
+        has one."""
+        del form, method
         return ""
 
     @property

@@ -164,7 +164,10 @@ class Task:
             shift = np.zeros(form.d) if v is None else v
             recorder = None if seen is None else Recorder(seen, there, shift, view.engine.ledger)
             outcome = drive(player, view, judge, budget, keeper, recorder)
-            outcome = replace(outcome, remedy="" if engine is None else engine.remedy(form))
+            remedy = "" if engine is None else engine.remedy(form, method)
+            if not remedy and outcome.ended != "failed" and (nearer := method.nearer(form)):
+                remedy = f"with these options it may stay at a distance, however many rounds there are: {nearer}"
+            outcome = replace(outcome, remedy=remedy)
         return outcome if v is None else self._moved_back(outcome, judge, v, budget.gap)
 
     def _moved_back(self, outcome: Outcome, judge: Certifier, v: Array, gap: float) -> Outcome:

@@ -12,6 +12,7 @@ import graphreg as gr
 from benchmarks.audits.instances import instance
 from benchmarks.audits.unusual import sweeps
 from graphreg.auditing.algorithms import algorithm_of
+from graphreg.auditing.course import run
 from graphreg.auditing.evidence import Evidence
 from graphreg.auditing.locality import delays
 from graphreg.auditing.referee import CLAIMS
@@ -60,7 +61,10 @@ def test_uneven_impulses_are_no_name_where_duals_correct_them():
 @pytest.mark.parametrize("problem", [instance("consensus", 0), network("consensus")], ids=["drift", "dictionary"])
 def test_what_depends_on_the_order_of_nodes_has_no_name_of_what_is_done_alike_everywhere(problem):
     report = gr.audit(problem, lambda problem, start=None: decentralised(problem, start, drop=True))
-    assert report.name.startswith("something is done at one node or edge alone, as where a sum leaves out a neighbour")
+    said = (
+        "something is done at one node or edge alone, as where a sum leaves out a neighbour, or neighbours are taken "
+    )
+    assert report.name.startswith(f"{said}one after another, so that their order matters: ")
     told = {each.evidence: each.outcome for each in report.findings}
     assert {told["drift"], told["dictionary"]} == {"remark"}
 
@@ -300,3 +304,44 @@ def test_the_text_has_the_words_of_the_outcomes():
     lines = str(report).splitlines()
     for each in report.findings:
         assert any(line.startswith(f"  {each.outcome} ") and each.evidence in line for line in lines), report
+
+
+def tracking_with_old_models(problem):
+    """Gradient tracking to which neighbours send two messages a round: their y of this round, and their w of the one
+    before."""
+    o, C = problem.oracles(), metropolis(problem)
+    own, step = np.diag(np.diag(C)), 0.05 / o.smoothness.max()
+    w = before = np.zeros((o.n, o.d))
+    y = g = o.gradient(w)
+    while True:
+        w, before = own @ w + (C - own) @ before - step * y, w
+        y, g = C @ y + o.gradient(w) - g, o.gradient(w)
+        yield w
+
+
+def test_one_of_two_messages_that_is_old_is_not_said_to_be_prompt():
+    problem, evidence = network("consensus"), Evidence(None, ("prompt", "local"))
+    evidence.locality(algorithm_of(tracking_with_old_models), problem, 0, 0, noisy=False, wrong=False)
+    (said,) = [each for each in evidence.found if each.evidence == "promptness"]
+    assert (said.outcome, said.sentence) == ("holds", "something of every neighbour arrives in time")
+
+
+@pytest.mark.parametrize("drift", ["remark", "name"])
+def test_nothing_of_one_node_is_named_where_equal_data_fail_and_the_order_does_not_matter(drift):
+    """There a factor at one node changes nothing."""
+    problem, algorithm, evidence = network("consensus"), algorithm_of(local_means), Evidence(None, CLAIMS)
+    evidence.add("balance", "name", "the losses of the node 'a' x 0.9896 (balances to 1.0e-06, t = 0.9896)")
+    evidence.add("drift", drift, "wrong on equal data, too: 1.0e-02 from the optimum")
+    evidence.order(algorithm, problem, run(algorithm, problem, 400), 0)
+    assert evidence.found[-1].sentence == "another order of the nodes changes nothing"
+    assert evidence.found[0].outcome == drift
+
+
+def test_a_last_point_that_is_moved_into_the_constraints_is_said_to_be():
+    problem = network("consensus")
+    w = np.arange(18.0).reshape(9, 2)
+    report = gr.audit(problem, [w] * 60)
+    said = f"last point, moved by at most {report.certificate.moved:.2g} to where every constraint holds: "
+    assert report.certificate.moved > 1.0
+    assert said in " ".join(str(report).split())
+    assert "last point: " in str(gr.audit(network("l2"), [w] * 60))

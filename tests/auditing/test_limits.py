@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
 import numpy as np
@@ -56,6 +57,19 @@ def test_noise_is_told_from_bias(optimum, bias, kind):
         rng = np.random.default_rng(seed)
         runs.append(course(lambda k, rng=rng: optimum.w + bias * AWAY + 0.1 * rng.normal(size=AWAY.shape), 1500))
     assert limit_of(runs[0], optimum, tuple(runs[1:])).kind == kind
+
+
+def test_a_distance_that_noise_does_not_explain_is_not_said_to_be_noise(optimum):
+    """Runs that all come from the same side, and are still on their way."""
+    runs = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        noise = partial(rng.normal, size=AWAY.shape)
+        runs.append(course(lambda k, noise=noise: optimum.w + 3.0 * k**-0.4 * AWAY + 1e-2 * noise(), 1500))
+    found = limit_of(runs[0], optimum, tuple(runs[1:]))
+    assert found.kind == "undecided"
+    assert re.search(r"over 5 seeds, of which noise explains \d%: their mean is \d+\.\d standard errors", found.why)
+    assert "by noise" not in found.why
 
 
 def test_what_is_kept_of_a_long_run_is_bounded(optimum):

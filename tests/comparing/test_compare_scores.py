@@ -166,6 +166,8 @@ def test_scores_that_are_none_are_refused_at_once(classes):
         gr.compare(problem, [gr.PrimalDual()], score=type("F", (), {"__name__": "worst", "__call__": lambda *_: "a"})())
     with pytest.raises(DataError, match="'x'"):
         gr.compare(problem, [gr.PrimalDual()], score=unseen.drop(columns="x"))
+    with pytest.raises(DataError, match=r"score= takes a frame .* or a function of an observation, got tuple: "):
+        gr.compare(problem, [gr.PrimalDual()], score=(np.zeros((3, 2)), np.zeros(3)))
     plain = gr.compare(problem, [gr.PrimalDual()], gap=1e-2)
     assert plain.scores().empty
     assert not plain.measure
@@ -213,6 +215,9 @@ def test_half_away_and_lossy_for_all(classes):
         problem, [gr.FedADMM()], availability=0.5, engine=gr.Actors(faults=gr.Faults(drop=0.2, resend=True)), **options
     )
     assert heard.always_there == ()
+    assert (
+        gr.compare(problem, [gr.FedADMM(), gr.AsyncL2GD()], availability=0.5, **options).always_there == ()
+    )  # refused
     assert heard.table()["away"].iloc[0] > 0.3
 
 

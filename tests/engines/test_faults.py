@@ -372,3 +372,12 @@ def test_bad_faults_are_refused(options, words):
 def test_a_crash_of_an_unknown_node_is_refused():
     with pytest.raises(MethodError, match="crashes of Faults name 'nobody', which is not a node"):
         run(problem("squared"), Faults(crashes={"nobody": (3,)}))
+
+
+@pytest.mark.filterwarnings("ignore::graphreg.errors.MethodWarning")
+def test_a_method_that_tolerates_no_loss_is_not_advised_more_rounds():
+    lossy = run(problem("total variation"), Faults(drop=0.1), gr.SCAFFOLD(), rounds=3)
+    assert "lost messages may lead off the optimum, however many rounds there are: take Faults(resend=" in lossy.message
+    assert "allow more" not in lossy.message
+    resent = run(problem("total variation"), Faults(drop=0.1, resend=True), gr.SCAFFOLD(), rounds=3)
+    assert "allow more" in resent.message

@@ -340,3 +340,12 @@ def test_too_many_processes_are_refused(monkeypatch):
     ):
         row().solve(gr.PrimalDual(), rounds=3, gap=0, engine=gr.Actors(processes=True))
     nothing_is_left()
+
+
+def test_the_start_of_processes_is_said_at_once(capsys):
+    """They take seconds to start, and no round is there to be shown before they have."""
+    for engine, said in ((gr.Actors(processes=2), True), (gr.Actors(), False)):
+        row().solve(gr.PrimalDual(balance=1.0), gap=0, rounds=1, engine=engine, progress=True)
+        assert ("starting 2 processes" in capsys.readouterr().err) == said
+    row().solve(gr.PrimalDual(balance=1.0), gap=0, rounds=1, engine=gr.Actors(processes=2), progress=False)
+    assert not capsys.readouterr().err

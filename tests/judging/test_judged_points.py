@@ -572,7 +572,8 @@ def test_flows_come_in_as_they_go_out():
 @pytest.mark.parametrize(
     ("flows", "said"),
     [
-        (np.zeros(6), r"an array for each of 1 terms, of \(7, 1\), got 6; one may come by itself, as np"),
+        (np.zeros(6), r"an array for each of 1 terms, of \(7, 1\), got an array \(6,\); one may come by itself, as np"),
+        (pd.DataFrame({"tail": ["a"], "length": [1.0]}), "give solution.flows; its table has only their lengths"),
         ({("a", "b"): 1.0}, r"flows lack 6 of the 7 edges, \('a', 'c'\) is one"),
         (crossing(1.0, ("a", "z")), r"\('a', 'z'\) is not an edge"),
         (crossing([1.0, 2.0]), r"the flow of \('c', 'd'\) must have the shape \(1,\), got \(2,\)"),

@@ -245,9 +245,10 @@ def test_ifca_messages():
     found = chain().solve(gr.IFCA(2, starts=3, start="data"), gap=0, rounds=4, seed=0)
     down, up = 3 * 2 * 3, 3 * (3 + 1)
     own_fits = found.ledger.by_edge()
-    assert found.ledger.messages["method"] >= 2 * N * 4
-    first = N * 2 + N * down  # what the server learns of the smoothness, and the first models
-    asked = found.ledger.bytes["method"] / 8 - first - 4 * N * (down + up) - 4 * 2 * N * (3 + 1)
+    sums = 4 * 2 * N * (3 + 1)
+    assert found.ledger.bytes["method"] == 8 * (4 * N * (down + up) + sums)
+    first = N * 2 + N * down  # what the server learns of the smoothness, and the first models: set-up
+    asked = found.ledger.bytes["adaptation"] / 8 - first
     assert asked % 3 == 0
     assert 2 * 3 <= asked <= 3 * 2 * 3  # the fits of 2 to 6 clients
     assert set(own_fits["level"]) == {"to the server"}

@@ -160,11 +160,13 @@ def test_a_step_changes_nothing_in_its_argument(method):
 
 def test_the_messages_of_federated_averaging():
     found = chain().solve(gr.FedAvg(), gap=0, rounds=25)
-    assert found.ledger.messages["method"] == N * (2 * 25 + 2)  # and the step, before the first round
-    assert found.ledger.bytes["method"] == 8 * N * (25 * 2 * 3 + 2 + 4)
+    assert found.ledger.messages["method"] == N * 2 * 25
+    assert found.ledger.bytes["method"] == 8 * N * 25 * 2 * 3
+    assert found.ledger.messages["adaptation"] == N * 2  # the step and the first model, before the first round
+    assert found.ledger.bytes["adaptation"] == 8 * N * (2 + 4)
     assert set(found.ledger.by_edge()["level"]) == {"to the server"}
     half = chain().solve(gr.FedAvg(availability=0.5), gap=0, rounds=200, seed=0)
-    up = half.ledger.messages["method"] - N * (200 + 2)
+    up = half.ledger.messages["method"] - N * 200
     assert abs(up - 0.5 * 200 * N) < 4 * np.sqrt(0.25 * 200 * N)
     nodes = half.ledger.by_node()
     assert nodes["away"].sum() == 200 * N - up

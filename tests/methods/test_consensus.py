@@ -217,3 +217,20 @@ def test_wrong_options(method, options):
     name = next(iter(options))
     with pytest.raises(gr.errors.MethodError, match=rf"{method.__name__}\({name}=...\)"):
         method(**options)
+
+
+@pytest.mark.parametrize(
+    ("method", "way"),
+    [
+        (gr.LocalSGD(step_size=0.01, batch=None), "take step_size=DecreasingStep(), or GradientTracking()."),
+        (gr.LocalSGD(), ""),
+        (gr.GradientTracking(batch=2), "take batch=None, or step_size=DecreasingStep()."),
+        (gr.ExactDiffusion(batch=2, step_size=gr.DecreasingStep()), ""),
+        (gr.ExactDiffusion(), ""),
+    ],
+    ids=str,
+)
+def test_constant_steps_that_stay_at_a_distance_say_what_leads_to_the_optimum(method, way):
+    message = network().solve(method, rounds=5, gap=1e-12, seed=0).message
+    assert ("however many rounds there are: " + way in message) == bool(way)
+    assert ("allow more" in message) == (not way)

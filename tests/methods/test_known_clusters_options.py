@@ -127,3 +127,15 @@ def test_nodes_without_a_cluster_or_with_two():
     other = gr.Hierarchy({"c": [0, 2], "d": [3]}, (1.0, 1.0))
     said = gr.Problem(gr.SquaredLoss(DATA) + three + other).methods().loc["AsyncL2GD", "missing"]
     assert "the node 0 is in several hierarchies" in said
+
+
+def test_a_constant_step_that_stays_at_a_distance_names_what_leads_to_the_optimum():
+    """It advised more rounds, after which the gap was the same."""
+    ridged = gr.Problem(gr.LogisticLoss(DATA) + TREE + 0.1 * gr.NodePenalty(gr.SquaredL2()))
+    far = "may stay at a distance, however many rounds there are: "
+    constant = ridged.solve(gr.AsyncL2GD(), rounds=50, gap=1e-9, seed=0).message
+    assert f"{far}take decreasing=True, or AsyncAL2SGD()." in constant
+    assert "allow more" not in constant
+    assert "allow more" in ridged.solve(gr.AsyncL2GD(decreasing=True), rounds=50, gap=1e-9, seed=0).message
+    flat = gr.Problem(gr.LogisticLoss(DATA) + TREE)  # which decreasing steps do not take
+    assert f"{far}a shorter step_size is nearer." in flat.solve(gr.AsyncL2GD(), rounds=50, gap=1e-9, seed=0).message

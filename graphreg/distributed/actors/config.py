@@ -11,7 +11,7 @@ from ...base.messages import unknown_labels, warn
 from ...checks import Check, checked, inside, instance, is_whole
 from ...errors import MethodError
 from ...form import Form, SampleBlock
-from ...methods import AbstractIteration, ToleratesLostMessages
+from ...methods import AbstractIteration, AbstractMethod, ToleratesLostMessages
 from ...network import Arcs
 from ...running import ONE_ENGINE, AbstractEngine
 from ...terms import Matrix
@@ -42,6 +42,7 @@ def refuse_rows(method: AbstractIteration, form: Form) -> None:
         )
 
 
+TOLERANT = "take Faults(resend=True), or a method that tolerates loss, such as PrimalDual"
 PROCESSES = Check(
     "True, False or a number >= 1", lambda given: isinstance(given, bool) or (is_whole(given) and given >= 1)
 )
@@ -105,6 +106,11 @@ class Actors(AbstractEngine):
         except KeyboardInterrupt:
             hosts.close()
 
+    def remedy(self, form: Form, method: AbstractMethod) -> str:
+        if self.faults is None or not self.faults.lossy or isinstance(method, ToleratesLostMessages):
+            return ""
+        return f"lost messages may lead off the optimum, however many rounds there are: {TOLERANT}"
+
     def _under_faults(self, method: AbstractIteration) -> AbstractIteration:
         """The method as it is run under these faults; a warning where nothing is known of it there."""
         refuse_judges(method)
@@ -116,8 +122,7 @@ class Actors(AbstractEngine):
             raise MethodError(f"{method.name} does not run where nodes crash or messages are lost: {why}")
         warn(
             f"{method.name} is not known to tolerate lost messages: the last value received stands in for one that is "
-            "missing, and the run may end at a biased point; take Faults(resend=True), or a method that tolerates "
-            "loss, such as PrimalDual"
+            f"missing, and the run may end at a biased point; {TOLERANT}"
         )
         return method
 

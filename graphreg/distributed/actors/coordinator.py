@@ -46,6 +46,7 @@ class ActorCoordinator(AbstractCoordinator):
         self, settings: RunSettings, form: Form, parts: tuple[NodePart, ...], hosts: Threads | Processes
     ) -> None:
         self.method, self.form, self.parts, self.hosts = settings.method, form, parts, hosts
+        self.starting = getattr(hosts, "starting", "")  # processes take seconds to start, threads nothing
         self.patience = settings.patience
         self.interrupted = False
         self._nodes = range(len(parts))

@@ -36,6 +36,7 @@ class Processes:
         groups = [list(map(int, group)) for group in np.array_split(np.arange(len(parts)), min(count, len(parts)))]
         self.routes = {i: h for h, group in enumerate(groups) for i in group}
         self.labels = [", ".join(repr(parts[i].label) for i in group) for group in groups]
+        self.starting = f"starting {len(groups)} processes"
         sent = bundles([[parts[i] for i in group] for group in groups], settings)
         self._stopping = False
         self._hosts = host_processes(len(groups), self._pairs(parts))

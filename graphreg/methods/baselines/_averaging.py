@@ -88,7 +88,7 @@ class Averaging(AbstractTargetIteration[Any]):
         L = view.gradients.smoothness if options.batch is None else view.gradients.sample_smoothness
         L = L / np.maximum(share, 1e-300)
         known = np.stack([share, np.where(share > 0, L, 0.0)], axis=1)
-        received = view.engine.exchange(known, topology.up, parameters=False)
+        received = view.engine.exchange(known, topology.up, parameters=False, purpose="adaptation")
         bound = self._bound(view, topology, received)
         step = bound if options.step_size is None else np.full(len(bound), float(options.step_size))
         bounded = bound > 0.0  # 0 where a loss has no bound
@@ -97,7 +97,7 @@ class Averaging(AbstractTargetIteration[Any]):
             warn(
                 f"the step_size {options.step_size} of {self.name} is beyond {self.limit} = {least:.3g}: it may diverge"
             )
-        both = topology.broadcast(view, np.column_stack([step, w]), parameters=False)
+        both = topology.broadcast(view, np.column_stack([step, w]), parameters=False, purpose="adaptation")
         nobody = options.nobody_away(view)
         return State(view, 0, topology, both[:, 1:], np.nan_to_num(received[:, 0]), both[:, 0], nobody)
 

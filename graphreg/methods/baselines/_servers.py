@@ -152,8 +152,8 @@ class ServerTopology:
         total, mass = self.sums(weight * values, chosen), self.sums(weight, chosen)
         return np.where(mass > 0, total / np.where(mass > 0, mass, 1.0), otherwise)
 
-    def broadcast(self, view: LocalView, values: Array, *, parameters: bool = True) -> Array:
+    def broadcast(self, view: LocalView, values: Array, *, parameters: bool = True, purpose: str = "method") -> Array:
         """The rows of the servers, sent to their clients."""
-        received = view.engine.exchange(values, self.down, parameters=parameters).copy()
+        received = view.engine.exchange(values, self.down, parameters=parameters, purpose=purpose).copy()
         received[self.client] = received[self.server]
         return received

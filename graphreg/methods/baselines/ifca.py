@@ -135,12 +135,12 @@ class _Search(AbstractTargetIteration[IFCA]):
         del start  # that of one model per node says nothing about k
         topology, step = ServerTopology.of(view), self.options.step_size
         own = np.stack([np.nan_to_num(view.gradients.smoothness, posinf=0.0), view.gradients.shares], axis=1)
-        L, share = view.engine.exchange(own, topology.up, parameters=False).T
+        L, share = view.engine.exchange(own, topology.up, parameters=False, purpose="adaptation").T
         i = topology.client[L[topology.client] > 0]
         bound = 2.0 * float((share[i] / L[i]).min(initial=np.inf))
         if step is not None and step > bound:
             warn(f"the step_size {step} of IFCA is beyond 2/L = {bound:.3g}: its objective may grow")
-        models = _broadcast(view, topology, _first_models(self.options, view, topology))
+        models = _broadcast(view, topology, _first_models(self.options, view, topology), "adaptation")
         cluster, objectives = np.zeros((len(models), view.form.n), dtype=np.int64), np.zeros((0, len(models)))
         scale, nobody = (L if step is None else share).copy(), self.options.nobody_away(view)
         return State(view, 0, topology, models, cluster, scale, 0, objectives, np.zeros(cluster.shape), nobody)
@@ -190,7 +190,8 @@ class _Search(AbstractTargetIteration[IFCA]):
     def judge(self, state: State, certifier: Certifier) -> Certifier:
         """The certifier of the clusters found; the one at hand where it is of these."""
         form = consensus_within(state.view.form, self._found(state))
-        return certifier if _same_ties(form, certifier.form) else Certifier(form)
+        ends = [[(e.tail.tolist(), e.head.tolist()) for e in each.edges] for each in (form, certifier.form)]
+        return certifier if ends[0] == ends[1] else Certifier(form)
 
     def _found(self, state: State) -> Array:
         """The cluster of each client in the best start so far."""
@@ -211,12 +212,12 @@ class _Search(AbstractTargetIteration[IFCA]):
 
 
 # ---- models of the servers, (s, k, d) --------------------------------------------------------------------------------
-def _broadcast(view: LocalView, topology: ServerTopology, models: Array) -> Array:
+def _broadcast(view: LocalView, topology: ServerTopology, models: Array, purpose: str = "method") -> Array:
     """The models of the server, at every client."""
-    servers = np.unique(topology.server)
     values = np.zeros((view.form.n, models.size))
-    values[servers] = models.ravel()
-    return view.engine.exchange(values, topology.down, parameters=False)[servers[0]].reshape(models.shape)
+    values[topology.server] = models.ravel()
+    received = topology.broadcast(view, values, parameters=False, purpose=purpose)
+    return received[topology.server[0]].reshape(models.shape)
 
 
 def _first_models(options: IFCA, view: LocalView, topology: ServerTopology) -> Array:
@@ -243,15 +244,10 @@ def _own_fits(view: LocalView, topology: ServerTopology, drawn: Array) -> Array:
         check_deadline()
         w, memory = view.prox(w, tau, w, memory)
     asked = np.isin(view.ids, drawn)
-    received = view.engine.exchange(w, topology.up & asked[view.arcs.source])
+    received = view.engine.exchange(w, topology.up & asked[view.arcs.source], purpose="adaptation")
     place = np.full(view.n_observed, -1)  # -1: the models of clients that this view knows nothing of
     place[view.ids[asked]] = np.flatnonzero(asked)
     return np.where(place[drawn][:, :, None] >= 0, received[place[drawn]], 0.0)
-
-
-def _same_ties(one: Form, two: Form) -> bool:
-    ends = [[(edge.tail.tolist(), edge.head.tolist()) for edge in form.edges] for form in (one, two)]
-    return ends[0] == ends[1]
 
 
 def _size(view: LocalView) -> float:

@@ -122,7 +122,8 @@ class _Envelopes(AbstractTargetIteration[PFedMe]):
         w = np.zeros(view.form.shape) if start is None else start[0]
         topology = ServerTopology.of(view)
         nobody = self.options.nobody_away(view)
-        return State(view, 0, topology, w, topology.broadcast(view, w), view.memory(), nobody)
+        model = topology.broadcast(view, w, purpose="adaptation")
+        return State(view, 0, topology, w, model, view.memory(), nobody)
 
     def step(self, state: State) -> State:
         view, topology, lam, beta = state.view, state.topology, state.topology.weight[:, None], self.options.beta

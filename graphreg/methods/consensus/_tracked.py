@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from ...form import Form
 from ...network import LocalView, Mixing, mixing_of
 from ...running import Point, Start
 from ...terms import Array
@@ -40,6 +41,10 @@ class AbstractTracking(AbstractConsensusMethod):
         """The share that is left of the bound 2 / max L_i on a mixing."""
         del view, mixing
         return 1.0
+
+    def nearer(self, form: Form) -> str:
+        drawn = self.batch is not None and not isinstance(self.step_size, DecreasingStep)
+        return "take batch=None, or step_size=DecreasingStep()" if drawn else ""
 
     def init(self, view: LocalView, start: Start | None) -> Tracked:
         """Nodes step along their own gradients, not K times these: the eta_t of a `DecreasingStep`, by which the mean

@@ -137,6 +137,10 @@ class LocalSGD(AbstractConsensusMethod, TakesAvailability):
         said = "robust means lead to no optimum, but keep what malicious neighbours send within the range of the honest"
         return () if self.robust is None else (said,)
 
+    def nearer(self, form: Form) -> str:
+        decreasing = self.step_size is None or isinstance(self.step_size, DecreasingStep)
+        return "" if decreasing else "take step_size=DecreasingStep(), or GradientTracking()"
+
     @property
     def bias(self) -> str:
         return "" if self.robust is None else "robust"

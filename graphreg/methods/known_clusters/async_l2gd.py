@@ -109,6 +109,11 @@ class AsyncL2GD(AbstractKnownClusters):
     def missing(self, form: Form) -> tuple[str, ...]:
         return super().missing(form) or (without_convexity(form) if self.decreasing else ())
 
+    def nearer(self, form: Form) -> str:
+        if self.decreasing:
+            return ""
+        return "a shorter step_size is nearer" if without_convexity(form) else "take decreasing=True, or AsyncAL2SGD()"
+
     def init(self, view: LocalView, start: Start | None) -> State:
         probabilities = self.probabilities_of(view, self.batch)
         eta = self.step_within(view, 0.5 / probabilities.bound, "1/(2 L) of Theorem 3.5")
