@@ -70,12 +70,14 @@ def constraint_conditions(words: EdgeWords) -> list[Row]:
 
 
 def gap_identity(symbols: Symbols) -> tuple[Row, ...]:
-    rows = [words for words in symbols.edges if words.noun == "row"]
-    each = "edge e" if not rows else "row e" if len(rows) == len(symbols.edges) else "edge or row e"
-    samples = [Math("sum_r FY(sample r)", r"\sum_r \mathrm{FY}_r")] * bool(symbols.samples)
-    edges = [Math(f"sum_e FY({each})", r"\sum_e \mathrm{FY}_e")] * bool(symbols.edges)
+    kinds = {"r": ["sample"] * bool(symbols.samples)}  # by index: what it counts
+    for words in symbols.edges:
+        kinds[words.index] = [*dict.fromkeys([*kinds.get(words.index, []), words.noun])]
+    sums = [
+        Math(f"sum_{k} FY({' or '.join(each)} {k})", rf"\sum_{k} \mathrm{{FY}}_{k}") for k, each in kinds.items() if each
+    ]
     nodes = Math("sum_i <w_i, balance of node i>", r"\sum_i \langle w_i, \text{balance of node } i \rangle")
-    first = same(f"P(w) - Q({_parts(symbols, 'u', 'a', ', ')}) = ") + join([*samples, *edges, nodes], " + ")
+    first = same(f"P(w) - Q({_parts(symbols, 'u', 'a', ', ')}) = ") + join([*sums, nodes], " + ")
     second = Math(
         "FY(x, s) = f(x) + f*(s) - <x, s> >= 0,  and = 0 exactly where s is a slope (subgradient) of f at x",
         r"\mathrm{FY}(x, s) = f(x) + f^*(s) - \langle x, s \rangle \ge 0, \quad "
