@@ -25,6 +25,7 @@ UNKNOWN = (
     "with a small ridge it is."
 )
 MISTAKEN = "No bound rests on it, but a term of the model is wrong, and misleads the methods and claims that use it:"
+NO_POINT = "no point was found that satisfies all constraints; Exact() tells whether there is one"
 BEFORE = {
     "interrupted": "The run was interrupted before there was an answer.",
     "budget": "The budget was used up before there was an answer; allow more.",
@@ -44,7 +45,8 @@ def judge(outcome: Outcome, gap: float) -> tuple[str, str]:  # noqa: PLR0911 - o
     if certificate.holds(gap):
         return "certified", certified(gap, attained)
     if ended == "failed":
-        return "failed", failed(outcome.cause, outcome.remedy)
+        pointless = NO_POINT if rounds and not np.isfinite(certificate.primal) else ""
+        return "failed", failed(outcome.cause, outcome.remedy or pointless)
     if ended == "interrupted":
         return "interrupted", interrupted(rounds, certificate)
     if ended == "budget":
@@ -200,7 +202,7 @@ def gap_of(certificate: Certificate) -> str:
 def _reached(certificate: Certificate) -> str:
     reached = gap_of(certificate) if certificate.valid else "point without certificate"
     if not np.isfinite(certificate.primal):
-        reached += " (no point was found that satisfies all constraints; Exact() tells whether there is one)"
+        reached += f" ({NO_POINT})"
     return reached
 
 

@@ -16,6 +16,7 @@ from graphreg.compiling.conic import ConicProblem
 from graphreg.compiling.emptiness import rows_apart, torn
 from graphreg.compiling.solvers import SolverOutcome
 from graphreg.errors import FailedError, InfeasibleError, MethodError, ModelError, SolverError, UnattainedError
+from graphreg.methods.splitting import fixed_point
 
 # ---- solving ---------------------------------------------------------------------------------------------------------
 BAD_CALLS = {
@@ -117,6 +118,13 @@ CIRCLES = {
         ("('b', 'a')", "('a', 'b')"),
         1.0,
     ),
+    "a number from above": (
+        gr.NonNegative()(W.at(["b", "c"], ["y0"]) - W.at(["a", "b"], ["y0"]) - 2.0)
+        + gr.Zero()(W.at("a", ["y0"]))
+        + gr.NonNegative()(3.0 - W.at("c", ["y0"])),
+        ("('b', 'a')", "('c', 'b')", "at 'a'", "at 'c'"),
+        1.0,
+    ),
     "ends that are held": (
         gr.Consensus(nx.path_graph(["a", "b", "c"]), features=["y0"])
         + gr.Zero()(W.at(["a", "c"], ["y0"]) - np.array([[1.0], [1.5]])),
@@ -157,6 +165,17 @@ def test_a_constraint_of_the_user_whose_conjugate_is_rounded_is_no_contradiction
         Rounded()(W.at([j]) - W.at([i]) - b) for i, j, b in [("a", "b", 1.0), ("b", "c", 1.0), ("c", "a", -2.0)]
     )
     assert not torn(gr.Problem(THREE + closed).form)
+
+
+@pytest.mark.parametrize("method", [gr.ADMM(), gr.PrimalDual()], ids=["ADMM", "PrimalDual"])
+def test_rounds_that_run_to_infinity_say_who_tells_whether_there_is_a_point(monkeypatch, method):
+    """Rows of three numbers are no circle. Round by round, flows grow, and the balance of the steps goes to 0."""
+    balanced = fixed_point._balanced
+    monkeypatch.setattr(fixed_point, "_balanced", lambda s, dw, du: balanced(5e-324, 1e-300 * dw, du))
+    rows = gr.NonNegative()(W.at("a") + W.at("b") - W.at("c") - 1.0) + gr.NonNegative()(W.at("c") - W.at("a") - W.at("b"))
+    error = refused(lambda: gr.Problem(THREE + rows).solve(method), FailedError, "Exact() tells whether there is one")
+    assert "ZeroDivision" not in str(error)
+    assert "run to infinity" in str(error)
 
 
 def test_long_chains_are_gone_through():
