@@ -13,6 +13,7 @@ from ..base.messages import few
 from ..certificate import Certificate, relative_in_words
 from ..form import Form
 from ..terms import feature_of, notation_of
+from ..terms.penalties import AbstractConstraint, AbstractPenalty
 from .budget import Outcome
 
 STATUSES = ("certified", "budget", "interrupted", "no_certificate", "unattained", "infeasible", "failed")
@@ -146,8 +147,31 @@ def used_up(rounds: int, certificate: Certificate, remedy: str = "") -> str:
 def no_certificate(certificate: Certificate, gap: float, remedy: str = "") -> str:
     why = "" if certificate.valid else f" ({certificate.note})"
     usual = f"{unlike(certificate.form) or 'standardise the features'}, add a small ridge, or ask for a larger gap"
-    remedy = remedy or floor_of(certificate) or usual
+    remedy = remedy or floor_of(certificate) or _of_own(certificate.form, usual)
     return f"The run ended at a {_reached(certificate)} where {gap:.3g} was asked for{why}; {remedy}."
+
+
+def _of_own(form: Form, usual: str) -> str:
+    """The advice, and what else may be why where terms of the user's own take part."""
+    losses = [block.loss for block in form.samples if block.loss.is_users()]
+    own = [(edge.penalty, form.width(edge)) for edge in form.edges if edge.penalty.is_users()]
+    flat = [phi.called() for phi, k in own if not phi.unwritten() and _constant(phi, k)]
+    if flat:
+        names = " and ".join(dict.fromkeys(flat))
+        return f"{names} is constant along a direction; gr.certify(problem.compile().cvxpy) proves such bounds"
+    checks = ["gr.testing.check_loss"] * bool(losses) + ["gr.testing.check_penalty"] * bool(own)
+    return f"{usual}; {' or '.join(checks)} tells whether the methods of your own term agree" if checks else usual
+
+
+def _constant(phi: AbstractPenalty, k: int) -> bool:
+    """True where a penalty without `composed` is constant along a direction, as far as random points tell: its slopes
+    span no more than a subspace, in which no float lies exactly."""
+    if isinstance(phi, AbstractConstraint) or phi.composed() is not None:
+        return False
+    z = np.random.default_rng(0).standard_normal((4 * k, k))
+    _, sizes, along = np.linalg.svd(phi.subgradient(z))
+    at, moved = phi.value(z), phi.value(z + along[-1])
+    return bool(sizes[-1] <= 1e-6 * sizes[0] and (np.abs(moved - at) <= 1e-6 * np.abs(at).max()).all())
 
 
 def read(certificate: Certificate, gap: float) -> str:
