@@ -137,6 +137,7 @@ class _Summand(Shown):
     """The common part of terms and models: ``+``, ``strength *`` and ``/ number``, all of which give models."""
 
     __array_ufunc__ = None
+    _instead: ClassVar[Mapping[str, str]] = {"solve": "gr.Problem(model).solve()"}
 
     def __add__(self, other: Any) -> Model:
         if is_number(other) and other == 0:  # the start of sum([...])

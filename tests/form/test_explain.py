@@ -233,9 +233,7 @@ def test_the_identity_has_a_sum_for_every_kind_of_term():
     fused = 0.1 * gr.TotalVariation(graph, gr.L2())
     said = {
         gr.SquaredLoss(data(6)) + fused: ["sum_r FY(sample r)", "sum_e FY(edge e)"],
-        gr.SquaredLoss(data(6)) + fused + 2 * shrunk: [
-            *("sum_r FY(sample r)", "sum_e FY(edge e)", "sum_i FY(node i)")
-        ],
+        gr.SquaredLoss(data(6)) + fused + 2 * shrunk: [*("sum_r FY(sample r)", "sum_e FY(edge e)", "sum_i FY(node i)")],
         gr.SquaredLoss(data(6)) + shrunk: ["sum_r FY(sample r)", "sum_i FY(node i)"],
         gr.SquaredLoss(data(6)) + filtered: ["sum_r FY(sample r)", "sum_t FY(row t)"],
     }

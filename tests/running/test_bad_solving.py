@@ -174,7 +174,9 @@ def test_rounds_that_run_to_infinity_say_who_tells_whether_there_is_a_point(monk
     """Rows of three numbers are no circle. Round by round, flows grow, and the balance of the steps goes to 0."""
     balanced = fixed_point._balanced
     monkeypatch.setattr(fixed_point, "_balanced", lambda s, dw, du: balanced(5e-324, 1e-300 * dw, du))
-    rows = gr.NonNegative()(W.at("a") + W.at("b") - W.at("c") - 1.0) + gr.NonNegative()(W.at("c") - W.at("a") - W.at("b"))
+    rows = gr.NonNegative()(W.at("a") + W.at("b") - W.at("c") - 1.0) + gr.NonNegative()(
+        W.at("c") - W.at("a") - W.at("b")
+    )
     error = refused(lambda: gr.Problem(THREE + rows).solve(method), FailedError, "Exact() tells whether there is one")
     assert "ZeroDivision" not in str(error)
     assert "run to infinity" in str(error)

@@ -74,7 +74,9 @@ def gap_identity(symbols: Symbols) -> tuple[Row, ...]:
     for words in symbols.edges:
         kinds[words.index] = [*dict.fromkeys([*kinds.get(words.index, []), words.noun])]
     sums = [
-        Math(f"sum_{k} FY({' or '.join(each)} {k})", rf"\sum_{k} \mathrm{{FY}}_{k}") for k, each in kinds.items() if each
+        Math(f"sum_{k} FY({' or '.join(each)} {k})", rf"\sum_{k} \mathrm{{FY}}_{k}")
+        for k, each in kinds.items()
+        if each
     ]
     nodes = Math("sum_i <w_i, balance of node i>", r"\sum_i \langle w_i, \text{balance of node } i \rangle")
     first = same(f"P(w) - Q({_parts(symbols, 'u', 'a', ', ')}) = ") + join([*sums, nodes], " + ")
