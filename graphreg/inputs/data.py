@@ -93,9 +93,7 @@ class NodeData(Frozen, display.Shown):
 
     def __new__(cls, *given: Any, **options: Any) -> Self:
         if 0 < len(given) + len(options) < len(fields(cls)) - 2:  # copies give none
-            raise ArgumentError(
-                "NodeData takes data that were read: write NodeData.from_frame, from_dict or from_arrays"
-            )
+            raise ArgumentError("NodeData takes what was read: write NodeData.from_frame, from_dict or from_arrays")
         return super().__new__(cls)
 
     def __post_init__(self) -> None:

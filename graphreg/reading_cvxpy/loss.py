@@ -133,9 +133,8 @@ def from_cvxpy(
         raise TermError(f"from_cvxpy takes a function of predictors and targets, got {function!r}")
     if isinstance(data, AbstractRows):
         raise TermError(
-            "Loss.from_cvxpy takes NodeData, and no rows; a function f of each number of rows less targets is the "
-            "penalty gr.Penalty.from_cvxpy(lambda z: cp.sum(f(z)))(rows - y), any other a class that derives from "
-            "gr.Loss, called as Own(rows, y)"
+            "Loss.from_cvxpy takes NodeData, and no rows; f(rows - y) is the penalty "
+            "gr.Penalty.from_cvxpy(lambda z: cp.sum(f(z)))(rows - y), else write a class Own(gr.Loss): Own(rows, y)"
         )
     said = visible(name or str(getattr(function, "__name__", "l"))).replace("%", "percent")
     said = "l" if said == "<lambda>" else said
@@ -162,9 +161,8 @@ def from_cvxpy(
     except KinkedError as atom:
         raise TermError(
             f"the loss {said} holds the atom {atom}, which is not smooth, or does not act on each entry by itself; "
-            "write it with others, or as a class that derives from gr.Loss; losses with a kink at the target are "
-            "gr.QuantileLoss (2 * gr.QuantileLoss(data, tau=0.5) is cp.abs(x - y)) and classes that derive from "
-            "gr.AbstractPiecewiseLinearLoss"
+            "write it with others, or as a class that derives from gr.Loss; with a kink at the target, from "
+            "gr.AbstractPiecewiseLinearLoss (2 * gr.QuantileLoss(data, tau=0.5) is cp.abs(x - y))"
         ) from None
     return CvxpyLoss(data, scale=scale, function=function, name=said)
 

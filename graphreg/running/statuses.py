@@ -153,20 +153,20 @@ def no_certificate(certificate: Certificate, gap: float, remedy: str = "") -> st
 
 def _of_own(form: Form, usual: str) -> str:
     """The advice, and what else may be why where terms of the user's own take part."""
-    losses = [block.loss for block in form.samples if block.loss.is_users()]
-    own = [(edge.penalty, form.width(edge)) for edge in form.edges if edge.penalty.is_users()]
-    flat = [phi.called() for phi, k in own if not phi.unwritten() and _constant(phi, k)]
-    if flat:
-        names = " and ".join(dict.fromkeys(flat))
-        return f"{names} is constant along a direction; gr.certify(problem.compile().cvxpy) proves such bounds"
-    checks = ["gr.testing.check_loss"] * bool(losses) + ["gr.testing.check_penalty"] * bool(own)
-    return f"{usual}; {' or '.join(checks)} tells whether the methods of your own term agree" if checks else usual
+    own = [edge for edge in form.edges if edge.penalty.is_users()]
+    for edge in own:
+        if _constant(phi := edge.penalty, form.width(edge)):
+            flat = f"{phi.called()} is constant along a direction"
+            return f"{flat}; gr.certify(problem.compile().cvxpy) proves such bounds"
+    checks = ["check_loss"] * any(block.loss.is_users() for block in form.samples) + ["check_penalty"] * bool(own)
+    said = f"gr.testing.{' or '.join(checks)} tells whether the methods of your own term agree"
+    return f"{usual}; {said}" if checks else usual
 
 
 def _constant(phi: AbstractPenalty, k: int) -> bool:
     """True where a penalty without `composed` is constant along a direction, as far as random points tell: its slopes
     span no more than a subspace, in which no float lies exactly."""
-    if isinstance(phi, AbstractConstraint) or phi.composed() is not None:
+    if isinstance(phi, AbstractConstraint) or phi.composed() is not None or phi.unwritten():
         return False
     z = np.random.default_rng(0).standard_normal((4 * k, k))
     _, sizes, along = np.linalg.svd(phi.subgradient(z))

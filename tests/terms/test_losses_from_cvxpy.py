@@ -112,7 +112,7 @@ def test_a_loss_says_how_accurately_it_is_known():
 def test_a_loss_with_a_kink_is_told_what_to_be_instead():
     """What the message names is that function, and says so."""
     absolute = data(Y)
-    with pytest.raises(TermError, match=r"2 \* gr.QuantileLoss\(data, tau=0.5\) is .*gr.AbstractPiecewiseLinearLoss"):
+    with pytest.raises(TermError, match=r"gr.AbstractPiecewiseLinearLoss \(2 \* gr.QuantileLoss\(data, tau=0.5\) is"):
         gr.Loss.from_cvxpy(lambda x, y: cp.abs(x - y), absolute)
     w = np.random.default_rng(3).normal(size=(4, 2))
     named = gr.Problem(2 * gr.QuantileLoss(absolute, tau=0.5))

@@ -70,14 +70,10 @@ def constraint_conditions(words: EdgeWords) -> list[Row]:
 
 
 def gap_identity(symbols: Symbols) -> tuple[Row, ...]:
-    kinds = {"r": ["sample"] * bool(symbols.samples)}  # by index: what it counts
-    for words in symbols.edges:
-        kinds[words.index] = [*dict.fromkeys([*kinds.get(words.index, []), words.noun])]
-    sums = [
-        Math(f"sum_{k} FY({' or '.join(each)} {k})", rf"\sum_{k} \mathrm{{FY}}_{k}")
-        for k, each in kinds.items()
-        if each
-    ]
+    kinds = dict.fromkeys(
+        [("sample", "r")] * bool(symbols.samples) + [(each.noun, each.index) for each in symbols.edges]
+    )
+    sums = [Math(f"sum_{k} FY({of} {k})", rf"\sum_{{\text{{{of}s }} {k}}} \mathrm{{FY}}_{k}") for of, k in kinds]
     nodes = Math("sum_i <w_i, balance of node i>", r"\sum_i \langle w_i, \text{balance of node } i \rangle")
     first = same(f"P(w) - Q({_parts(symbols, 'u', 'a', ', ')}) = ") + join([*sums, nodes], " + ")
     second = Math(
