@@ -15,9 +15,8 @@ from ..base.lazy import cp
 from ..compiling import not_convex
 from ..errors import ConvexityError, TermError
 from ..inputs import NodeData
-from ..terms import ULP, Array, Descent, Notation, increasing_root, largest_around, stated
+from ..terms import ULP, AbstractRows, Array, Descent, Notation, increasing_root, largest_around, stated
 from ..terms.losses import AbstractSmoothLoss, PriceDomain
-from ..terms.rows import AbstractRows
 from .atoms import KinkedError, dense, kind_of, smooth
 from .lines import Line, Lines, along, lines
 from .source import plain

@@ -286,7 +286,7 @@ def test_problems_are_written_with_the_text_of_their_rows():
     assert "sum_t FY(row t)" in str(problem.kkt())
     assert r"(D^{2} \, w)_t" in problem.latex()
     assert "lam sum_(g in G1) ||(w_j - w_i)_(in g)||_2" in str(mixed())  # groups of several sizes
-    assert "sum_e FY(edge e) + sum_e FY(row e)" in " ".join(str(mixed().kkt()).split())
+    assert "sum_g FY(row g) + sum_e FY(edge e) + sum_i FY(node i)" in str(mixed().kkt())
     assert "sum_e ||w_c - w_d B - b_e||_2" in str(maps())
 
 
