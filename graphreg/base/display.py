@@ -125,10 +125,11 @@ class Suggesting:
     """Objects of which a wrong attribute is refused with the one that was probably meant, theirs or of what they hold:
     ``solution.coeff``, ``solution.gap``. It is asked only for names that are not there.
 
-    ``_holds`` names properties in which it is looked for, too."""
+    ``_holds`` names properties in which it is looked for, too, and ``_instead`` says what to write for a name."""
 
     __slots__ = ()
     _holds: ClassVar[tuple[str, ...]] = ()
+    _instead: ClassVar[Mapping[str, str]] = {}
 
     if not TYPE_CHECKING:  # else every name would be one that this knows
 
@@ -145,6 +146,7 @@ class Suggesting:
             inner = [f"{each}.{word}" for each, of in held.items() if isinstance(of, Suggesting) and first in dir(of)]
             meant = [word] * (first in known) or inner
             hint = f"; did you mean {meant[0]!r}?" if meant else did_you_mean(name, known)
+            hint = f"; write {kind._instead[name]}" if name in kind._instead else hint
             # the empty name keeps Python from saying it once more
             raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}{hint}", name="", obj=None)
 

@@ -23,6 +23,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..base.lazy import cp
 from ..certificate import Enclosure, differences, feasible
@@ -73,9 +74,12 @@ def _roads(form: Form, boxes: list[EdgeBlock]) -> list[Array]:
     found: list[tuple[Array, ...]] = []
     for number, edge in enumerate(boxes):
         shape = edge.count, form.width(edge)
-        line, tail, head = differences(edge.flat(form.d))
+        K = edge.flat(form.d)
+        turned = (np.diff(K.indptr) == 1) & (K.sum(axis=1) == -1.0)  # -x <= length is x >= -length
+        line, tail, head = differences(sp.diags_array(np.where(turned, -1.0, 1.0)) @ K)
         center = np.zeros(shape) if edge.center is None else edge.center
         low, high = ((np.broadcast_to(end, shape) + center).ravel()[line] for end in _bounds(edge, form.d))
+        low, high = np.where(turned[line], (-high, -low), (low, high))
         block = np.full(len(line), number)
         found += [(tail, head, high, block, line), (head, tail, -low, block, line)]
     every = [np.concatenate(x) for x in zip(*found, strict=True)]

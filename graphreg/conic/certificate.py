@@ -60,8 +60,9 @@ class ConicCertificate(Shown):
     multipliers : dict
         Of a problem that is proved infeasible (Farkas' lemma): for each of the user's constraints, by name, what its
         rows are multiplied by, in the order in which CVXPY stores them, rounded to doubles. Those of inequalities are
-        at least 0; in the sum, with rows that CVXPY adds itself, the variables cancel, and -1 >= 0 is left. Empty
-        elsewhere.
+        at least 0; in the sum, with rows that CVXPY adds itself, the variables cancel, and -1 >= 0 is left. Of a
+        compiled Box those of all lower bounds come before those of all upper ones; of Zero, which is compiled as
+        K w - b = z and z = 0, each is told twice. Empty elsewhere.
     by : dict
         Whose answer each of these was found near, in words: that of the solver, or another one that proves more.
 

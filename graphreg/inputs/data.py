@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from .. import checks
 from ..base import display
 from ..base.escaping import visible
 from ..base.messages import did_you_mean
-from ..errors import DataError
+from ..errors import ArgumentError, DataError
 from .columns import (
     Array,
     Columns,
@@ -90,6 +90,11 @@ class NodeData(Frozen, display.Shown):
     targets: tuple[str, ...]
     intercept: bool = False
     columns: Columns | None = None
+
+    def __new__(cls, *given: Any, **options: Any) -> Self:
+        if 0 < len(given) + len(options) < len(fields(cls)) - 2:  # copies give none
+            raise ArgumentError("NodeData takes what was read: write NodeData.from_frame, from_dict or from_arrays")
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         if self.node.dtype.kind not in "iu":

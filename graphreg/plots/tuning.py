@@ -11,6 +11,7 @@ import numpy as np
 
 from ..base.escaping import LONGEST, picture, visible
 from ..base.messages import did_you_mean
+from ..checks import instance
 from ..errors import ModelError
 from ..terms import Array, name_of
 from ..tuning import CrossValidation, Path
@@ -55,6 +56,7 @@ def plot_path(path: Path, node: Hashable = None, feature: Any = None, ax: Axes |
     >>> gr.plots.plot_path(gr.path(problem, [0.1, 1.0])).get_xscale()
     'log'
     """
+    instance(Path, "a path, as gr.path(problem, strengths) gives it")(path, "the path of plot_path", ModelError)
     if not len(path):
         raise ModelError("the path holds no solution; there is nothing to draw")
     lines, names, what = _lines(path, node, feature)

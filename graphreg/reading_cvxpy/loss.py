@@ -15,7 +15,7 @@ from ..base.lazy import cp
 from ..compiling import not_convex
 from ..errors import ConvexityError, TermError
 from ..inputs import NodeData
-from ..terms import ULP, Array, Descent, Notation, increasing_root, largest_around, stated
+from ..terms import ULP, AbstractRows, Array, Descent, Notation, increasing_root, largest_around, stated
 from ..terms.losses import AbstractSmoothLoss, PriceDomain
 from .atoms import KinkedError, dense, kind_of, smooth
 from .lines import Line, Lines, along, lines
@@ -130,6 +130,11 @@ def from_cvxpy(
     """
     if not callable(function):
         raise TermError(f"from_cvxpy takes a function of predictors and targets, got {function!r}")
+    if isinstance(data, AbstractRows):
+        raise TermError(
+            "Loss.from_cvxpy takes NodeData, and no rows; f(rows - y) is the penalty "
+            "gr.Penalty.from_cvxpy(lambda z: cp.sum(f(z)))(rows - y), else write a class Own(gr.Loss): Own(rows, y)"
+        )
     said = visible(name or str(getattr(function, "__name__", "l"))).replace("%", "percent")
     said = "l" if said == "<lambda>" else said
     x, y = cp.Variable(2, name="x"), np.array([0.5, 1.0])
@@ -155,7 +160,8 @@ def from_cvxpy(
     except KinkedError as atom:
         raise TermError(
             f"the loss {said} holds the atom {atom}, which is not smooth, or does not act on each entry by itself; "
-            "write it with others, or as a class that derives from gr.Loss"
+            "write it with others, or as a class that derives from gr.Loss; with a kink at the target, from "
+            "gr.AbstractPiecewiseLinearLoss (2 * gr.QuantileLoss(data, tau=0.5) is cp.abs(x - y))"
         ) from None
     return CvxpyLoss(data, scale=scale, function=function, name=said)
 

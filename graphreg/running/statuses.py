@@ -13,6 +13,7 @@ from ..base.messages import few
 from ..certificate import Certificate, relative_in_words
 from ..form import Form
 from ..terms import feature_of, notation_of
+from ..terms.penalties import AbstractConstraint, AbstractPenalty
 from .budget import Outcome
 
 STATUSES = ("certified", "budget", "interrupted", "no_certificate", "unattained", "infeasible", "failed")
@@ -25,6 +26,8 @@ UNKNOWN = (
     "with a small ridge it is."
 )
 MISTAKEN = "No bound rests on it, but a term of the model is wrong, and misleads the methods and claims that use it:"
+TRIED = 100  # coordinates of a penalty of which directions are looked for, for the sake of a sentence
+NO_POINT = "no point was found that satisfies all constraints; Exact() tells whether there is one"
 BEFORE = {
     "interrupted": "The run was interrupted before there was an answer.",
     "budget": "The budget was used up before there was an answer; allow more.",
@@ -44,7 +47,9 @@ def judge(outcome: Outcome, gap: float) -> tuple[str, str]:  # noqa: PLR0911 - o
     if certificate.holds(gap):
         return "certified", certified(gap, attained)
     if ended == "failed":
-        return "failed", failed(outcome.cause, outcome.remedy)
+        held = any(isinstance(edge.penalty, AbstractConstraint) for edge in certificate.form.edges)
+        pointless = NO_POINT if rounds and held and not np.isfinite(certificate.primal) else ""
+        return "failed", failed(outcome.cause, outcome.remedy or pointless)
     if ended == "interrupted":
         return "interrupted", interrupted(rounds, certificate)
     if ended == "budget":
@@ -144,8 +149,32 @@ def used_up(rounds: int, certificate: Certificate, remedy: str = "") -> str:
 def no_certificate(certificate: Certificate, gap: float, remedy: str = "") -> str:
     why = "" if certificate.valid else f" ({certificate.note})"
     usual = f"{unlike(certificate.form) or 'standardise the features'}, add a small ridge, or ask for a larger gap"
-    remedy = remedy or floor_of(certificate) or usual
+    remedy = remedy or floor_of(certificate) or _of_own(certificate.form, usual)
     return f"The run ended at a {_reached(certificate)} where {gap:.3g} was asked for{why}; {remedy}."
+
+
+def _of_own(form: Form, usual: str) -> str:
+    """The advice, and what else may be why where terms of the user's own take part."""
+    own = [edge for edge in form.edges if edge.penalty.is_users()]
+    for edge in own:
+        if _constant(phi := edge.penalty, form.width(edge)):
+            flat = f"{phi.called()} is constant along a direction"
+            return f"{flat}; gr.certify(problem.compile().cvxpy) proves such bounds"
+    checks = ["check_loss"] * any(block.loss.is_users() for block in form.samples) + ["check_penalty"] * bool(own)
+    said = f"gr.testing.{' or '.join(checks)} tells whether the methods of your own term agree"
+    return f"{usual}; {said}" if checks else usual
+
+
+def _constant(phi: AbstractPenalty, k: int) -> bool:
+    """True where a penalty without `composed` is constant along a direction, as far as random points tell: its slopes
+    span no more than a subspace, in which no float lies exactly."""
+    if k > TRIED or isinstance(phi, AbstractConstraint) or phi.composed() is not None or phi.unwritten():
+        return False
+    z = np.random.default_rng(0).standard_normal((2 * k, k))
+    slopes, at = np.nan_to_num(phi.subgradient(z)), phi.value(z)
+    squares, along = np.linalg.eigh(slopes.T @ slopes)
+    off = np.abs(phi.value(z + along[:, 0]) - at)
+    return bool(squares[0] <= 1e-10 * squares[-1] and (off <= 1e-6 * np.abs(at).max()).all())
 
 
 def read(certificate: Certificate, gap: float) -> str:
@@ -200,7 +229,7 @@ def gap_of(certificate: Certificate) -> str:
 def _reached(certificate: Certificate) -> str:
     reached = gap_of(certificate) if certificate.valid else "point without certificate"
     if not np.isfinite(certificate.primal):
-        reached += " (no point was found that satisfies all constraints; Exact() tells whether there is one)"
+        reached += f" ({NO_POINT})"
     return reached
 
 

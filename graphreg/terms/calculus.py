@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base.display import Brief, Html, Shown, inside, sentence, table, title
 from ..base.escaping import visible
@@ -137,6 +137,7 @@ class _Summand(Shown):
     """The common part of terms and models: ``+``, ``strength *`` and ``/ number``, all of which give models."""
 
     __array_ufunc__ = None
+    _instead: ClassVar[Mapping[str, str]] = {"solve": "gr.Problem(model).solve()"}
 
     def __add__(self, other: Any) -> Model:
         if is_number(other) and other == 0:  # the start of sum([...])

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import permutations
 
 import cvxpy as cp
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -362,6 +363,21 @@ def test_the_multipliers_of_what_excludes_each_other_are_told_by_constraint():
     assert told["NonNegative(w_u + 5)"] == 0.0
     x = cp.Variable(name="x")
     assert gr.certify(cp.Problem(cp.Minimize(x), [x >= 1])).multipliers == {}
+
+
+def test_the_multipliers_of_equations_are_told_twice_and_of_boxes_by_side():
+    """Of K w - b = z and of z = 0 the same number, and all lower bounds before all upper ones."""
+    zeros = gr.NodeData.from_arrays(None, np.zeros(3), list("abc"))
+    rises = gr.NonNegative()(gr.w.across(nx.DiGraph([("a", "b"), ("b", "c")])) - 2.0)
+    held = gr.Zero()(gr.w.at("a")) + gr.NonNegative()(3.0 - gr.w.at("c"))
+    first, second = gr.Problem(gr.MeanLoss(zeros) + rises + held).compile().certify().multipliers["Zero(w_a)"]
+    assert first == pytest.approx(second) != 0.0
+    boxed = gr.Problem(gr.MeanLoss(zeros) + rises + gr.Box(-1.0, 1.0)(gr.w)).compile().certify().multipliers
+    (box,) = (y for name, y in boxed.items() if name.startswith("Box"))
+    (rise,) = (y for name, y in boxed.items() if name.startswith("NonNegative"))
+    pulls = np.array([-rise[0], rise[0] - rise[1], rise[1]])  # of the arrows on w
+    assert (box >= 0.0).all()
+    np.testing.assert_allclose(box[:3] - box[3:], -pulls, atol=1e-6)
 
 
 def test_of_what_is_infeasible_no_distance_to_a_bound_is_told():

@@ -226,6 +226,36 @@ def test_the_conditions_spell_out_norms_and_the_identity():
     assert "P(w) - Q(u, a) = sum_r FY" in kkt
 
 
+def test_the_identity_has_a_sum_for_every_kind_of_term():
+    """The sums that are printed are those that certificates add up; without one of them there would be no gap."""
+    graph = path(6)
+    shrunk, filtered = gr.NodePenalty(gr.SquaredL2()), gr.L1()(gr.w.along(range(6), order=2))
+    fused = 0.1 * gr.TotalVariation(graph, gr.L2())
+    said = {
+        gr.SquaredLoss(data(6)) + fused: ["sum_r FY(sample r)", "sum_e FY(edge e)"],
+        gr.SquaredLoss(data(6)) + fused + 2 * shrunk: [*("sum_r FY(sample r)", "sum_e FY(edge e)", "sum_i FY(node i)")],
+        gr.SquaredLoss(data(6)) + shrunk: ["sum_r FY(sample r)", "sum_i FY(node i)"],
+        gr.SquaredLoss(data(6)) + filtered: ["sum_r FY(sample r)", "sum_t FY(row t)"],
+    }
+    for model, sums in said.items():
+        problem = gr.Problem(model)
+        written = problem.kkt()
+        identity = flat(written).split("P(w) - Q(u, a) = ")[1].split(" FY(x, s)")[0]
+        assert identity.split(" + ") == [*sums, "sum_i <w_i, balance of node i>"]
+        assert re.findall(r"mathrm\{FY\}_(.)", written.latex()) == [each[4] for each in sums]
+        w = RNG.standard_normal(problem.form.shape)
+        certificate = problem.certify(w)
+        of_samples, of_edges = certificate.residuals
+        held = {"r": sum(map(np.sum, of_samples))}
+        for edge, each in zip(problem.form.edges, of_edges, strict=True):
+            index = {"edge": "e", "node": "i", "row": "t"}[edge.map.noun]
+            held[index] = held.get(index, 0.0) + each.sum()
+        balance = np.sum(certificate.w * problem.form.conservation(certificate.dual_point))
+        printed = sum(held[each[4]] for each in sums) + balance
+        assert printed == pytest.approx(certificate.primal - certificate.dual, rel=1e-9)
+        assert min(held.values()) > 0
+
+
 # ---- every term, and the user's own ------------------------------------------------------------------------------
 @pytest.mark.parametrize("loss", law_cases.LOSSES, ids=repr_of)
 def test_every_loss_is_written(loss):

@@ -228,3 +228,10 @@ def test_latent_nodes_are_not_penalised():
     tree = gr.Hierarchy({"p": ["a", "b"], "q": ["c", "d"]}, (1.0, 1.0))
     loss = gr.MeanLoss(means(a=0.0, b=0.0, c=4.0, d=4.0))
     assert [len(edge.tail) for edge in gr.Problem(loss + tree + gr.NodePenalty(gr.L2())).form.edges] == [4, 2, 4]
+
+
+def test_a_model_is_told_how_to_be_solved(rng):
+    loss = gr.SquaredLoss(regression(rng))
+    for given in (loss, loss + gr.NodePenalty(gr.L2())):
+        with pytest.raises(AttributeError, match=r"has no attribute 'solve'; write gr.Problem\(model\).solve\(\)"):
+            given.solve()

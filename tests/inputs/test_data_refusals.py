@@ -1,11 +1,15 @@
 """Samples that cannot be meant are refused, with the row, the column or the node."""
 
+import copy
+import pickle
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from data_cases import MISREAD, READ, check_message
 
-from graphreg.errors import DataError
+from graphreg.errors import ArgumentError, DataError
 from graphreg.inputs.data import NodeData
 
 
@@ -166,3 +170,13 @@ def test_a_node_without_samples_is_named(frame):
     assert data.at("b").counts().tolist() == [2]
     with pytest.raises(DataError, match=r"no samples at 'B'.*'b'"):
         data.at("B")
+
+
+@pytest.mark.parametrize("given", [{"args": ([1.0, 2.0],)}, {"y": [1.0, 2.0]}], ids=["position", "name"])
+def test_the_bare_class_says_which_constructors_there_are(given):
+    options = dict(given)
+    with pytest.raises(ArgumentError, match=r"write NodeData\.from_frame, from_dict or from_arrays"):
+        NodeData(*options.pop("args", ()), **options)
+    data = NodeData.from_arrays(None, [1.0, 2.0], ["a", "b"])
+    for same in (copy.deepcopy(data), pickle.loads(pickle.dumps(data)), replace(data)):
+        assert same.y.tolist() == [1.0, 2.0]

@@ -296,6 +296,11 @@ def test_edges_that_were_not_tested_are_left_out(pyplot):
         plot_tests(nothing)
 
 
+def test_a_solution_is_no_path(problem):
+    with pytest.raises(ModelError, match=r"must be a path, as gr.path\(problem, strengths\) gives it, got <Solution"):
+        plot_path(problem.solve())
+
+
 # ---- paths and traces ------------------------------------------------------------------------------------------------
 def test_the_proved_range_of_clusters_is_a_band(pyplot, problem):
     path = gr.path(problem, [0.01, 0.1, 1.0], progress=False)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 
+import cvxpy as cp
 import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
 from bad_input import FUSION, problem, refusals, refused
-from own_terms import OwnEquality
+from own_terms import OwnEquality, OwnL1
 
 import graphreg as gr
 from graphreg.compiling.conic import ConicProblem
 from graphreg.compiling.emptiness import rows_apart, torn
 from graphreg.compiling.solvers import SolverOutcome
 from graphreg.errors import FailedError, InfeasibleError, MethodError, ModelError, SolverError, UnattainedError
+from graphreg.methods.splitting import fixed_point
 
 # ---- solving ---------------------------------------------------------------------------------------------------------
 BAD_CALLS = {
@@ -105,6 +107,7 @@ def test_constraints_that_no_point_satisfies(case):
 
 W, AROUND = gr.w, nx.DiGraph([("a", "b"), ("b", "c"), ("c", "a")])
 THREE = gr.MeanLoss(gr.NodeData.from_arrays(None, np.zeros((3, 2)), ["a", "b", "c"]))
+THREE_APART = gr.MeanLoss(gr.NodeData.from_arrays(None, np.array([[0.0, 1.0], [2.0, -1.0], [1.0, 3.0]]), list("abc")))
 CIRCLES = {
     "boxes around": (gr.Box(0.9, 1.1)(W.across(AROUND)), ("('a', 'b')", "('b', 'c')", "('c', 'a')"), 2.7),
     "three terms": (
@@ -115,6 +118,13 @@ CIRCLES = {
     "one way and the other": (
         gr.NonNegative()(W.at("b") - W.at("a") - 1.0) + gr.NonNegative()(W.at("a") - W.at("b")),
         ("('b', 'a')", "('a', 'b')"),
+        1.0,
+    ),
+    "a number from above": (
+        gr.NonNegative()(W.at(["b", "c"], ["y0"]) - W.at(["a", "b"], ["y0"]) - 2.0)
+        + gr.Zero()(W.at("a", ["y0"]))
+        + gr.NonNegative()(3.0 - W.at("c", ["y0"])),
+        ("('b', 'a')", "('c', 'b')", "at 'a'", "at 'c'"),
         1.0,
     ),
     "ends that are held": (
@@ -157,6 +167,19 @@ def test_a_constraint_of_the_user_whose_conjugate_is_rounded_is_no_contradiction
         Rounded()(W.at([j]) - W.at([i]) - b) for i, j, b in [("a", "b", 1.0), ("b", "c", 1.0), ("c", "a", -2.0)]
     )
     assert not torn(gr.Problem(THREE + closed).form)
+
+
+@pytest.mark.parametrize("method", [gr.ADMM(), gr.PrimalDual()], ids=["ADMM", "PrimalDual"])
+def test_rounds_that_run_to_infinity_say_who_tells_whether_there_is_a_point(monkeypatch, method):
+    """Rows of three numbers are no circle. Round by round, flows grow, and the balance of the steps goes to 0."""
+    balanced = fixed_point._balanced
+    monkeypatch.setattr(fixed_point, "_balanced", lambda s, dw, du: balanced(5e-324, 1e-300 * dw, du))
+    rows = gr.NonNegative()(W.at("a") + W.at("b") - W.at("c") - 1.0) + gr.NonNegative()(
+        W.at("c") - W.at("a") - W.at("b")
+    )
+    error = refused(lambda: gr.Problem(THREE + rows).solve(method), FailedError, "Exact() tells whether there is one")
+    assert "ZeroDivision" not in str(error)
+    assert "run to infinity" in str(error)
 
 
 def test_long_chains_are_gone_through():
@@ -231,6 +254,50 @@ def test_a_breakdown_whose_text_has_the_words_of_a_status_is_a_breakdown(monkeyp
     assert solution.status == "failed"
     assert "No finite answer was found (unbounded (or infeasible))" in solution.message
     assert "said: failed (unbounded (or infeasible))" in solution.message
+
+
+class Spread(gr.Penalty):
+    """max - min, whose conjugate is finite on a plane alone."""
+
+    def value(self, z):
+        return z.max(axis=1) - z.min(axis=1)
+
+    def prox(self, v, step):
+        """Of two numbers: both go half of the way to each other, at most."""
+        half = np.minimum(np.reshape(step, (-1, 1)), np.abs(v[:, :1] - v[:, 1:]) / 2.0)
+        return v - half * np.sign(v - v.mean(axis=1, keepdims=True))
+
+    def conjugate(self, u):
+        return np.where((u.sum(axis=1) == 0.0) & (np.abs(u).max(axis=1) <= 1.0), 0.0, np.inf)
+
+    def cvxpy(self, Z):
+        return cp.max(Z, axis=1) - cp.min(Z, axis=1)
+
+    def check(self, k):
+        if k != 2:
+            raise gr.errors.TermError(f"two numbers, got {k}")
+
+
+class Sloped(OwnL1):
+    """As the l1 norm, but that no dual bound is found: the conjugate is infinite but at 0."""
+
+    def conjugate(self, u):
+        return np.where((u == 0.0).all(axis=1), 0.0, np.inf)
+
+
+def test_what_may_be_wrong_with_terms_of_the_users_own_is_said():
+    """Of a penalty that is constant along a direction: who proves bounds of it. Of others: who tries their methods."""
+    spread = gr.Problem(THREE_APART + 0.3 * gr.NodePenalty(Spread()))
+    message = spread.solve(gr.PrimalDual(), on_failure="return").message
+    assert "Spread is constant along a direction; gr.certify(problem.compile().cvxpy) proves such bounds" in message
+    assert "standardise" not in message
+    assert gr.certify(spread.compile().cvxpy).status == "certified"
+    sloped = gr.Problem(THREE_APART + 0.3 * gr.NodePenalty(Sloped())).solve(gr.PrimalDual(), on_failure="return")
+    assert sloped.status == "no_certificate"
+    assert "gr.testing.check_penalty tells whether the methods of your own term agree" in sloped.message
+    plain = gr.Problem(THREE_APART + 0.3 * gr.NodePenalty(gr.L1())).solve(gr.PrimalDual(), gap=1e-300)
+    assert plain.status == "no_certificate"
+    assert "your own" not in plain.message
 
 
 @pytest.mark.parametrize("classes", [1, 3])

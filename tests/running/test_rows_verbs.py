@@ -283,10 +283,10 @@ def test_problems_are_written_with_the_text_of_their_rows():
     assert "||u_t||_inf <= lam" in str(problem.dual())
     assert "(K w)_t = (D^2 w)_t" in str(problem.dual())
     assert "the flow is below capacity  =>  (D^2 w)_t = 0" in str(problem.kkt())
-    assert "FY(row e)" in str(problem.kkt())
+    assert "sum_t FY(row t)" in str(problem.kkt())
     assert r"(D^{2} \, w)_t" in problem.latex()
     assert "lam sum_(g in G1) ||(w_j - w_i)_(in g)||_2" in str(mixed())  # groups of several sizes
-    assert "FY(edge or row e)" in str(mixed().kkt())
+    assert "sum_g FY(row g) + sum_e FY(edge e) + sum_i FY(node i)" in str(mixed().kkt())
     assert "sum_e ||w_c - w_d B - b_e||_2" in str(maps())
 
 

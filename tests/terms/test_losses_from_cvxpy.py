@@ -107,3 +107,26 @@ def test_a_loss_says_how_accurately_it_is_known():
     laws = "gradient fenchel young"
     assert laws in {each.law for each in gr.testing.check_loss(Rough(data)).failures}
     assert laws not in {each.law for each in gr.testing.check_loss(Known(data)).failures}
+
+
+def test_a_loss_with_a_kink_is_told_what_to_be_instead():
+    """What the message names is that function, and says so."""
+    absolute = data(Y)
+    with pytest.raises(TermError, match=r"gr.AbstractPiecewiseLinearLoss \(2 \* gr.QuantileLoss\(data, tau=0.5\) is"):
+        gr.Loss.from_cvxpy(lambda x, y: cp.abs(x - y), absolute)
+    w = np.random.default_rng(3).normal(size=(4, 2))
+    named = gr.Problem(2 * gr.QuantileLoss(absolute, tau=0.5))
+    assert named.value(w) == pytest.approx(np.abs((X @ w[:, :, None])[:, :, 0] - Y).mean(axis=1).sum())
+
+
+def test_a_function_of_rows_is_told_the_call_that_works():
+    with pytest.raises(
+        TermError, match=r"takes NodeData, and no rows; .*gr.Penalty.from_cvxpy\(lambda z: cp.sum\(f\(z\)\)\)"
+    ):
+        gr.Loss.from_cvxpy(lambda x, y: cp.square(x - y), gr.w.at([0, 1]) - gr.w.at([2, 3]))
+    means, y = gr.MeanLoss(gr.NodeData.from_arrays(None, np.arange(4.0), range(4))), np.array([[0.5], [-1.0]])
+    f, rows = cp.square, gr.w.at([0, 1]) - gr.w.at([2, 3])
+    named = gr.Problem(means + gr.Penalty.from_cvxpy(lambda z: cp.sum(f(z)))(rows - y))
+    w = np.random.default_rng(3).normal(size=(4, 1))
+    off = ((w[:2] - w[2:] - y) ** 2).sum()
+    assert named.value(w) == pytest.approx(gr.Problem(means).value(w) + off)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import cvxpy as cp
 import numpy as np
 import pytest
 
 import graphreg as gr
-from graphreg.testing import check_penalty, losses, penalties
+from graphreg.testing import check_loss, check_penalty, losses, penalties
 from graphreg.testing.report import advice
 
 
@@ -58,3 +59,28 @@ class Hinge(gr.AbstractOneSided):
 @pytest.mark.parametrize("k", [1, 3])
 def test_one_sided_penalties_find_an_inner_point(k):
     check_penalty(Hinge(), k=k).raise_if_failed()
+
+
+def test_a_gradient_that_jumps_is_told_its_kind():
+    class Absolute(gr.Loss):
+        def value(self, x, y):
+            return np.abs(x - y)
+
+        def gradient(self, x, y):
+            return np.sign(x - y)
+
+        def curvature(self, x, y):
+            return np.zeros(np.shape(x))
+
+        def smoothness(self):
+            return 1.0
+
+        def conjugate(self, b, y):
+            return np.where(np.abs(b) <= 1.0, b * y, np.inf)
+
+        def cvxpy(self, x, y):
+            return cp.abs(x - y)
+
+    loss = Absolute(gr.NodeData.from_arrays(np.ones((4, 1)), np.arange(4.0), [0, 0, 1, 1]))
+    failing = str(check_loss(loss))
+    assert "a loss whose gradient jumps derives from gr.AbstractPiecewiseLinearLoss" in failing

@@ -70,18 +70,19 @@ def constraint_conditions(words: EdgeWords) -> list[Row]:
 
 
 def gap_identity(symbols: Symbols) -> tuple[Row, ...]:
-    rows = [words for words in symbols.edges if words.noun == "row"]
-    each = "edge e" if not rows else "row e" if len(rows) == len(symbols.edges) else "edge or row e"
-    samples = [Math("sum_r FY(sample r)", r"\sum_r \mathrm{FY}_r")] * bool(symbols.samples)
-    edges = [Math(f"sum_e FY({each})", r"\sum_e \mathrm{FY}_e")] * bool(symbols.edges)
+    kinds = dict.fromkeys(
+        [("sample", "r")] * bool(symbols.samples) + [(each.noun, each.index) for each in symbols.edges]
+    )
+    sums = [Math(f"sum_{k} FY({of} {k})", rf"\sum_{{\text{{{of}s }} {k}}} \mathrm{{FY}}_{k}") for of, k in kinds]
     nodes = Math("sum_i <w_i, balance of node i>", r"\sum_i \langle w_i, \text{balance of node } i \rangle")
-    first = same(f"P(w) - Q({_parts(symbols, 'u', 'a', ', ')}) = ") + join([*samples, *edges, nodes], " + ")
+    head, plus = same(f"P(w) - Q({_parts(symbols, 'u', 'a', ', ')}) = "), Math("  + ", r"\quad {} + ")
+    first = [join([*sums, nodes], " + ")] if len(sums) <= 2 else [join(sums, " + "), plus + nodes]  # as wide as a slide
     second = Math(
         "FY(x, s) = f(x) + f*(s) - <x, s> >= 0,  and = 0 exactly where s is a slope (subgradient) of f at x",
         r"\mathrm{FY}(x, s) = f(x) + f^*(s) - \langle x, s \rangle \ge 0, \quad "
         r"= 0 \text{ exactly where } s \in \partial f(x)",
     )
-    return Row(first), Row(second)
+    return Row(head + first[0]), *map(Row, first[1:]), Row(second)
 
 
 def _parts(symbols: Symbols, flows: str, prices: str, between: str = " and ") -> str:

@@ -173,6 +173,8 @@ def _balanced(s: float, dw: float, du: float) -> float:
     if not (dw > 0 and du > 0):
         return s
     new = float(np.sqrt(dw / du) ** DAMPING * s ** (1.0 - DAMPING))
+    if not 0.0 < new < np.inf:
+        raise FloatingPointError(f"flows or parameters run to infinity, and the balance of their steps to {new:g}")
     return new if max(new / s, s / new) > CHANGE else s
 
 
