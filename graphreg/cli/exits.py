@@ -99,7 +99,7 @@ def begin() -> None:
     shown = new and sys.stderr.isatty()
     click.echo("graphreg: starting ..." * shown, err=True, nl=False)
     import_module("graphreg.cli.folder")
-    click.echo(f"\r{'':22}\r" * shown, err=True, nl=False)
+    click.echo("\r" + 22 * " " + "\r" if shown else "", err=True, nl=False)
 
 
 def say(text: object, err: bool = False) -> None:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 
-import cli_cases
 import pytest
 from click.testing import CliRunner
-from places import ROOT
 
-import graphreg as gr
 from graphreg.cli import exits
 from papers import Declaration, Evidence, Verdict, at_most
-from papers.__main__ import FOUND, main
+from papers.__main__ import main
 
 SOME = ("--claim", "clusters.eq2.2", "--claim", "clusters.prop3.4")
 
@@ -112,15 +109,3 @@ def test_a_report_loses_no_file(tmp_path, out):
     assert run("report", *SOME, *out, "--html", page, "--force").exit_code == 0
     assert page.read_text() != "precious"
     assert [each.name for each in tmp_path.iterdir()] == ["page.html"]
-
-
-@pytest.mark.parametrize("given", [(), ("run", "gtv", "--scale", "full"), ("--help",)], ids=len)
-def test_the_package_says_where_the_papers_are(given):
-    found = cli_cases.run("papers", *given)
-    assert found.exit_code == exits.USAGE
-    assert found.output.count("\n") == 1
-    assert "python -m papers" in found.output
-    assert not hasattr(gr, "papers")
-    with pytest.raises(AttributeError, match=r"folder papers/ of the repository"):
-        _ = gr.papers
-    assert (ROOT / FOUND).exists()
