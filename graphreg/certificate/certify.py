@@ -83,7 +83,9 @@ class Certifier:
         w = feasible(self.form, w if flows is not None else with_latent_minimisers(self.form, w))
         point = DualPoint(self._flows(w, flows), self.form.gradient_prices(w) if prices is None else prices)
         self.propose_primal(w, gap)
-        first = w[np.unique(self.form.component, return_index=True)[1]][self.form.component]
+        of, first = self.form.component, np.empty((self.form.n_components, self.form.d))
+        first[of[::-1]] = w[::-1]  # of each component the first node, which comes last
+        first = first[of]
         if ((alike := np.abs(w - first) <= ALIKE * np.abs(first)) & (w != first)).any():
             self.propose_primal(np.where(alike, first, w), gap)  # rounding of large w costs what edges weigh
         if point.is_finite():
