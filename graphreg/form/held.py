@@ -26,7 +26,9 @@ def _without_choice(form: Form) -> tuple[Array, ...] | None:
     ways = [_ways(edge, form.width(edge)) for edge in form.edges]
     if all(up.all() and down.all() for up, down in ways):
         return None
-    answers = _answered(form)
+    answers = np.zeros(form.n * form.d, dtype=bool)  # the equations in which there are prices
+    for block in form.samples:
+        answers[block.A.indices[block.A.data != 0.0]] = True
     if answers.all():
         return tuple([np.zeros((edge.count, form.width(edge)), dtype=bool) for edge in form.edges])
     up, down = (
@@ -44,14 +46,6 @@ def _without_choice(form: Form) -> tuple[Array, ...] | None:
         found, up, down = found | new, up & ~new, down & ~new
     ends = np.cumsum([edge.count * form.width(edge) for edge in form.edges])[:-1]
     return tuple([part.reshape(-1, form.width(e)) for e, part in zip(form.edges, np.split(found, ends), strict=True)])
-
-
-def _answered(form: Form) -> Array:
-    """The equations (n d,) in which there are prices."""
-    out = np.zeros(form.n * form.d, dtype=bool)
-    for block in form.samples:
-        out[block.A.indices[block.A.data != 0.0]] = True
-    return out
 
 
 def _ways(edge: EdgeBlock, k: int) -> tuple[Array, Array]:
