@@ -496,6 +496,7 @@ class NewtonSystem:
         self.samples = tuple(self._samples(form, places))
         self.edges = tuple(self._edges(form, places[len(form.samples) :]))
         self.of: Any = sp.csr_array((np.ones(form.n), form.component, np.arange(form.n + 1)))  # component of each node
+        self.members = self.over_components(np.ones((form.n, 1)))
         self._felt = [self.free is not None or not block.map.level for block in form.blocks]
         heavy(FOR_PRODUCT * _products(form, self.wide), lambda: self._pattern(len(self.order)))
 
@@ -509,6 +510,10 @@ class NewtonSystem:
         out = np.empty(len(x))
         out[self.order] = x
         return out[: self.shape[0] * self.shape[1]].reshape(self.shape)
+
+    def over_components(self, x: Array) -> Array:
+        """The sums of x (n, p) over the nodes of each component, (c, p)."""
+        return product(self.of, x, transposed=True)
 
     def factorised(self, D: Sequence[Array], proximal: Array | float = 0.0) -> Callable[[Array], Array]:
         """A function that solves with the sum of B'DB, D (m, k, k) per block, those of the samples first, the inverses
@@ -529,8 +534,9 @@ class NewtonSystem:
         else:
             diagonal = data[self._diagonal]
             data[self._diagonal] = np.where(diagonal > 0.0, diagonal * (1.0 + RIDGE), 1.0)
-            own = self.of.T @ self.matrix(product(self._own, np.concatenate(parts)) + proximal)
-            size = np.where((own > 0.0) & (own < HIDDEN * (self.of.T @ self.matrix(diagonal))), own, np.inf) ** -0.5
+            own = self.over_components(self.matrix(product(self._own, np.concatenate(parts)) + proximal))
+            most = HIDDEN * self.over_components(self.matrix(diagonal))
+            size = np.where((own > 0.0) & (own < most), own, np.inf) ** -0.5
             solve = self._apart(data, D, proximal, size) if size.any() else self._factors(data)
         free = self.free
         return solve if free is None else lambda right: solve(np.where(free, right, 0.0))

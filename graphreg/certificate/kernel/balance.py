@@ -18,7 +18,7 @@ then y'B(v + Rx) = 0, and with the kept equations the dropped one vanishes too. 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -29,7 +29,8 @@ from ...terms import Array
 from .arithmetic import EPS, LEAST, RANGE, below, in_range, magnitudes, need, upwards
 from .system import System
 
-BITS = 1074  # every float is an integer over 2^BITS
+DIGITS = 2.0**53  # the mantissa of a float times this is an integer
+LARGEST = 1024  # exponent
 Combination = Mapping[int, Fraction]
 
 
@@ -128,38 +129,45 @@ def _named(system: System, open_: Array) -> str:
 def follows(
     system: System, i: int, combination: Combination, kept: Array, point: tuple[Array, Array], R: sp.csr_array
 ) -> bool:
-    """True where y'Bv = 0 and y'BR = 0 exactly, y_i != 0, and y is else supported on kept equations (B).
-
-    In integers: y times its common denominator, floats times 2^BITS.
-    """
+    """True where y'Bv = 0 and y'BR = 0 exactly, y_i != 0, and y is else supported on kept equations (B)."""
     if not combination.get(i) or any(not 0 <= j < len(kept) or (j != i and not kept[j]) for j in combination):
         return False
     if system.outside is not None and any(_outside(system, j) for j in combination):
         return False
-    whole = math.lcm(*(y.denominator for y in combination.values()))
-    total: dict[int, int] = {}
-    B = system.kind.B
-    for j, y in combination.items():
-        factor = y.numerator * (whole // y.denominator)
-        entries = slice(B.indptr[j], B.indptr[j + 1])
-        for variable, x in zip(B.indices[entries].tolist(), B.data[entries].tolist(), strict=True):
-            total[variable] = total.get(variable, 0) + factor * _whole(x)
-    some = [j for j, y in total.items() if y]
-    high, low = (each[some].tolist() for each in point)
-    if sum([total[j] * (_whole(x) + _whole(y)) for j, x, y in zip(some, high, low, strict=True)]):
+    some, total = _combined(system, combination)
+    both = _integers(np.concatenate([each[some] for each in point]))
+    if sum([y * x for y, x in zip([*total, *total], both, strict=True)]):
         return False
-    moved: dict[int, int] = {}
-    for j in some:
-        entries = slice(R.indptr[j], R.indptr[j + 1])
-        for k, r in zip(R.indices[entries].tolist(), R.data[entries].tolist(), strict=True):
-            moved[k] = moved.get(k, 0) + total[j] * _whole(r)
-    return not any(moved.values())
+    there = np.flatnonzero(np.diff(R.indptr)[some])
+    return not _summed([total[j] for j in there.tolist()], R[some[there]])
 
 
-def _whole(x: float) -> int:
-    """A float times 2^BITS."""
-    top, bottom = x.as_integer_ratio()
-    return top * ((1 << BITS) // bottom)
+def _combined(system: System, combination: Combination) -> tuple[Array, list[int]]:
+    """The variables at which y'B is not 0, and what it is there, in integers over one number; remembered."""
+    known = system.kind.combined.get(some := (min(combination), len(combination)))
+    if known is None or known[0] != combination:
+        whole = math.lcm(*(y.denominator for y in combination.values()))
+        y = [each.numerator * (whole // each.denominator) for each in combination.values()]
+        total = _summed(y, system.kind.B[list(combination)])
+        known = dict(combination), (np.array(list(total), dtype=int), list(total.values()))
+        system.kind.combined[some] = known
+    return known[1]
+
+
+def _summed(factors: Sequence[int], rows: sp.csr_array) -> dict[int, int]:
+    """Where f'A is not 0, and what it is there, in integers over one power of 2."""
+    out: dict[int, int] = {}
+    factor = np.repeat(np.array(factors, dtype=object), np.diff(rows.indptr)).tolist()
+    for j, f, x in zip(rows.indices.tolist(), factor, _integers(rows.data), strict=True):
+        out[j] = out.get(j, 0) + f * x
+    return {j: x for j, x in out.items() if x}
+
+
+def _integers(x: Array) -> list[int]:
+    """The floats of an array as integers, all over one power of 2."""
+    part, exponent = np.frexp(x)
+    shift = np.where(part == 0.0, 0, exponent - exponent.min(where=part != 0.0, initial=LARGEST))
+    return [m << s for m, s in zip((part * DIGITS).astype(np.int64).tolist(), shift.tolist(), strict=True)]
 
 
 def _outside(system: System, j: int) -> bool:

@@ -13,7 +13,7 @@ from ...form import DualPoint, EdgeBlock, Form, Held, SampleBlock, fixes, in_par
 from ...network import LocalView
 from ...oracles import NewtonSystem, SystemRows
 from ...running import Point
-from ...terms import Array, strengths
+from ...terms import Array, product, strengths
 from ...terms.losses import AbstractSmoothLoss
 from ...terms.penalties import AbstractBox, AbstractSmoothPenalty
 from .cones import TINY, Scaling
@@ -161,10 +161,10 @@ class InteriorBlocks:
 
     def _imbalance(self, slope: Array, w: Array) -> float:
         """What a gradient is worth at most: what all nodes of a component have in common, and the rest by columns."""
-        slope, of = self.system.matrix(slope), self.system.of
-        common = (of.T @ w) / of.sum(axis=0)[:, None]
-        rest = np.abs(w - of @ common).max(axis=0, initial=0.0)
-        return float(np.abs((of.T @ slope) * common).sum() + np.abs(slope).sum(axis=0) @ rest)
+        slope, system = self.system.matrix(slope), self.system
+        common = system.over_components(w) / system.members
+        rest = np.abs(w - product(system.of, common)).max(axis=0, initial=0.0)
+        return float(np.abs(system.over_components(slope) * common).sum() + np.abs(slope).sum(axis=0) @ rest)
 
     # ---- states -----------------------------------------------------------------------------------------------------
     def state(self, at: Interior) -> State:
