@@ -230,6 +230,7 @@ def _inverse_by_parts(H: Array, weight: Array) -> Array:
 SMALL = 32  # up to this many coordinates all nodes share one stack of d x d matrices
 ACCURACY = 1e-2  # of an inner Newton solve, relative to the move of the outer round
 CONTRACTION = 0.3  # of the residual, below which a step with an old inverse Hessian will do
+ROUNDING = 1e-14  # of a point: a step that moves it no further is its last, however steep rounding leaves it
 MOST_STEPS = 50
 WORTH = 0.7  # of the nodes: if no more are left, the others are put aside
 
@@ -293,7 +294,7 @@ class NewtonProx(AbstractNodeProx):
             take = left & good
             w, x = np.where(take[:, None], new, w), np.where(take.reshape(-1, *[1] * (x.ndim - 1)), x_new, x)
             slope, size = np.where(take[:, None], slope_new, slope), np.where(take, size_new, size)
-            left &= size > np.maximum(ACCURACY * row_norm(w - warm), 1e-14 * row_norm(w))
+            left &= (size > ACCURACY * row_norm(w - warm)) & ~(take & (row_norm(step) <= ROUNDING * row_norm(w)))
             slow = left & ~good
             out[todo] = w
             if not left.any():

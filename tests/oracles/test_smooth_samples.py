@@ -7,6 +7,7 @@ import pytest
 
 import graphreg as gr
 from graphreg.oracles import node_proxes
+from graphreg.oracles.nodeprox import SmoothSamples
 
 N, D, M = 24, 3, 6
 
@@ -33,3 +34,24 @@ def test_nodes_that_are_there_are_put_aside_and_change_nothing(loss):
         np.testing.assert_allclose(w, first[own], rtol=1e-9, atol=1e-12)
         again, _ = one(1.01 * v[own], 1.5 * tau[own], w, kept)
         np.testing.assert_allclose(again, second[own], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", [gr.LogisticLoss, gr.PoissonLoss])
+def test_a_node_ends_where_rounding_leaves_nothing_to_move_however_long_the_step(loss, monkeypatch):
+    """With steps of 1e8 what rounding leaves of a gradient is worth more than a point's last digits."""
+    rng, m = np.random.default_rng(0), 60
+    X, node = rng.standard_normal((N * m, D)), np.repeat(np.arange(N), m)
+    y = (rng.random(N * m) < 0.5).astype(float)
+    (prox,) = node_proxes(gr.Problem(gr.Model.of(loss(gr.NodeData.from_arrays(X, y, node)))).form)
+    tau, w, memory, steps = np.full(N, 1e8), np.zeros((N, D)), None, []
+    stepped = SmoothSamples.stepped
+    monkeypatch.setattr(SmoothSamples, "stepped", lambda *given: steps.append(1) or stepped(*given))
+    for _ in range(3):
+        w, memory = prox(w, tau, w, memory)
+    assert len(steps) < 50
+    gradient = np.array([X[node == i].T @ np.asarray(slope(loss, X[node == i] @ w[i], y[node == i])) for i in range(N)])
+    assert np.abs(gradient).max() < 1e-11
+
+
+def slope(loss, x, y):
+    return np.exp(x) - y if loss is gr.PoissonLoss else 1.0 / (1.0 + np.exp(-x)) - y
