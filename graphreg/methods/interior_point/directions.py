@@ -17,7 +17,6 @@ ENOUGH = 0.7  # of a step, below which it aims at less
 CORRECTORS = 3
 CENTRAL = (0.1, 10.0)  # of what is aimed at: products of s and y within are left alone
 WORTH = 0.1  # a corrector is kept where it brings this share of the longer step that it is for
-SHARES = (1.0, 0.5, 0.25)  # of it that are tried
 
 Solve = Callable[[Array], Array]
 
@@ -86,16 +85,9 @@ class Directions:
             there = product(v + longer * ds, v + longer * dy)
             r.append(quotient(v, towards(there, CENTRAL[0] * aim, CENTRAL[1] * aim), of_v))
         correction = self.direction(r, balancing=0.0)
-        best = move
-        for share in SHARES:
-            s = [a + share * b for a, b in zip(move.s, correction.s, strict=True)]
-            y = [a + share * b for a, b in zip(move.y, correction.y, strict=True)]
-            new = Move(move.x + share * correction.x, s, y, move.right + share * correction.right, self.max_step(s, y))
-            if new.max_step > best.max_step:
-                best = new
-            if best.max_step >= move.max_step + WORTH * (longer - move.max_step):
-                return best
-        return None
+        s, y = ([a + b for a, b in zip(*each, strict=True)] for each in ((move.s, correction.s), (move.y, correction.y)))
+        new = Move(move.x + correction.x, s, y, move.right + correction.right, self.max_step(s, y))
+        return new if new.max_step >= move.max_step + WORTH * (longer - move.max_step) else None
 
     def direction(self, r: list[Array], balancing: float = 1.0) -> Move:
         """The direction of a right hand side; ``balancing`` is 0 for a correction, which leaves the balance as it
