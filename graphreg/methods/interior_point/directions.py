@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -94,25 +95,24 @@ class Directions:
         is."""
         check_deadline()
         right = given = -balancing * self.slope  # of the condensed system, and of that with flows beside
-        levels: list[Array | None] = []
+        known = list[tuple[Array | None, Any]]()
         for pull, each in zip(self.pulls, r, strict=True):
-            g = pull.asked(each, balancing)
-            by = pull.rows.adjoint(g)
-            right = right + by
-            levels.append(None if pull.rows.places is None else pull.level(g, balancing))
-            if levels[-1] is None:
-                given = given + by
+            g, of_r = pull.asked(each, balancing)
+            right = right + (by := pull.rows.adjoint(g))
+            if pull.rows.places is None:
+                level, given = None, given + by
             else:
-                given = given.copy()
-                given[pull.rows.places] = np.ascontiguousarray(levels[-1].T).ravel()
+                level, given = pull.level(g, balancing), given.copy()
+                given[pull.rows.places] = np.ascontiguousarray(level.T).ravel()
+            known.append((level, of_r))
         x = self.solve(given)
         s: list[Array] = []
-        for pull, each, level in zip(self.pulls, r, levels, strict=True):
+        for pull, (level, of_r) in zip(self.pulls, known, strict=True):
             if level is None:
                 z = pull.rows.apply(x)
             else:
                 z = level + times(pull.D, pull.rows.columns(x[pull.rows.places]))
-            s.append(pull.moves(z, each, balancing))
+            s.append(pull.moves(z, of_r, balancing))
         y = [each - ds for each, ds in zip(r, s, strict=True)]
         return Move(x, s, y, right, self.max_step(s, y))
 

@@ -38,15 +38,15 @@ class AbstractPulls(ABC):
         self.rows, self.scaling, self.off = cones.rows, scaling, off
 
     @abstractmethod
-    def asked(self, r: Array, balancing: float) -> Array:
-        """g, (k, m)."""
+    def asked(self, r: Array, balancing: float) -> tuple[Array, Any]:
+        """g, (k, m), and what `moves` needs of r."""
 
     def level(self, g: Array, balancing: float) -> Array:
         """D^-1 g, where D is the inverse: what K dw is with flows that stay."""
         return times(self.D, g)
 
     @abstractmethod
-    def moves(self, z: Array, r: Array, balancing: float) -> Array:
+    def moves(self, z: Array, of_r: Any, balancing: float) -> Array:
         """ds where K dw = z, (k, m)."""
 
 
@@ -98,23 +98,19 @@ class NormPulls(AbstractPulls):
         if cones.rows.places is not None:
             self.D = scaling.inverse(cones.soft)
 
-    def _still(self, r: Array) -> tuple[Array, Array]:
-        """q_0, and dy where p stays."""
+    def asked(self, r: Array, balancing: float) -> tuple[Array, Any]:
         q = self.scaling.undo(r)
-        return q[0], q[1:] - self.b * q[0]
-
-    def asked(self, r: Array, balancing: float) -> Array:
-        still = self._still(r)[1]
+        g = still = q[1:] - self.b * q[0]  # dy where p stays
         if self.cones.is_soft:
-            still = self.scaling.stays(still, self.cones.soft)
-            still = still if self.rows.places is not None else still + balancing * times(self.D, np.asarray(self.off))
-        return still
+            g = self.scaling.stays(still, self.cones.soft)
+            g = g if self.rows.places is not None else g + balancing * times(self.D, np.asarray(self.off))
+        return g, (q[0], still)
 
     def level(self, g: Array, balancing: float) -> Array:
         return super().level(g, balancing) + balancing * self.off
 
-    def moves(self, z: Array, r: Array, balancing: float) -> Array:
-        first, still = self._still(r)
+    def moves(self, z: Array, of_r: Any, balancing: float) -> Array:
+        first, still = of_r
         p = z - balancing * self.off
         if self.cones.is_soft:
             p = self.scaling.stays(p + self.cones.soft * still, self.cones.soft)
@@ -184,11 +180,11 @@ class SidePulls(AbstractPulls):
         D = cones.sums(self.bend)
         self.D = (D if cones.rows.places is None else 1.0 / np.maximum(D, FREE))[:, None, None]
 
-    def asked(self, r: Array, balancing: float) -> Array:
+    def asked(self, r: Array, balancing: float) -> tuple[Array, Any]:
         pull = self.scaling.undo(r) + balancing * self.off * self.bend
-        return self.cones.sums(self.cones.side * pull[0])[None]
+        return self.cones.sums(self.cones.side * pull[0])[None], None
 
-    def moves(self, z: Array, r: Array, balancing: float) -> Array:
+    def moves(self, z: Array, of_r: Any, balancing: float) -> Array:
         return self.scaling.undo(self.cones.side * z[:, self.cones.of] - balancing * self.off)
 
 
@@ -248,16 +244,13 @@ class HeightPulls(AbstractPulls):
     def _rows(self, each: Array) -> Array:
         return each.reshape(2, -1, self.rows.k)
 
-    def _sums(self, r: Array) -> tuple[Array, Array]:
+    def asked(self, r: Array, balancing: float) -> tuple[Array, Any]:
         minus, plus = self._rows(self.scaling.undo(r))
-        return plus - minus, (plus + minus).sum(axis=1) / self.total
+        height = (plus + minus).sum(axis=1) / self.total
+        return (plus - minus - self.e * height[:, None]).T, height
 
-    def asked(self, r: Array, balancing: float) -> Array:
-        apart, height = self._sums(r)
-        return (apart - self.e * height[:, None]).T
-
-    def moves(self, z: Array, r: Array, balancing: float) -> Array:
-        height = self._sums(r)[1] - np.einsum("mi,im->m", self.e, z) / self.total
+    def moves(self, z: Array, of_r: Any, balancing: float) -> Array:
+        height = of_r - np.einsum("mi,im->m", self.e, z) / self.total
         return self.scaling.undo(np.stack([height[:, None] - z.T, height[:, None] + z.T]).reshape(1, -1))
 
 
@@ -294,15 +287,14 @@ class BoxPulls(AbstractPulls):
         D = cones.sums(1.0 / self.th)
         self.D = (D if cones.rows.places is None else 1.0 / D)[:, None, None]
 
-    def _asked(self, r: Array, balancing: float) -> Array:
+    def asked(self, r: Array, balancing: float) -> tuple[Array, Any]:
         each = self.eta * r[0]
-        return self.cones.both(-each, each) + balancing * self.off
+        asked = self.cones.both(-each, each) + balancing * self.off
+        return self.cones.sums(self.cones.side * asked / self.th)[None], (r, asked)
 
-    def asked(self, r: Array, balancing: float) -> Array:
-        return self.cones.sums(self.cones.side * self._asked(r, balancing) / self.th)[None]
-
-    def moves(self, z: Array, r: Array, balancing: float) -> Array:
-        by = (self.cones.side * z[0, self.cones.of] - self._asked(r, balancing)) / self.th
+    def moves(self, z: Array, of_r: Any, balancing: float) -> Array:
+        r, asked = of_r
+        by = (self.cones.side * z[0, self.cones.of] - asked) / self.th
         return r - (self.eta * self.cones.ends(by, -by))[None]
 
 
