@@ -28,7 +28,7 @@ from kernel_cases import (
 
 import graphreg as gr
 from graphreg.certificate.kernel.arithmetic import EPS, LEAST, MOST, RANGE, Pair, RefusedError
-from graphreg.certificate.kernel.balance import Answers, Witness, balanced
+from graphreg.certificate.kernel.balance import Answers, Witness, balanced, follows
 from graphreg.certificate.kernel.system import System
 
 
@@ -387,6 +387,16 @@ def test_integers_are_scaled_alike():
     big = {0: Fraction(1, 3 * 7**20), 1: Fraction(-4, 3 * 7**20)}
     assert dropping(K[:, :2], big)
     assert not dropping(K[:, :2], big | {1: Fraction(-4, 3 * 7**20) + Fraction(1, 7**40)})
+
+
+def test_another_combination_of_as_many_equations_is_looked_at_anew():
+    """What one comes to is remembered, beside its own copy."""
+    system, kept, y = general(dummies()), np.array([False, True, True]), dict(FOLLOWS)
+    v, nothing = np.random.default_rng(2).standard_normal(5), sp.csr_array((5, 3))
+    for first, second, holds in [(0, 1, True), (2, 1, False), (0, 1, True), (2, 2, False), (0, 1, True)]:
+        y[1], y[2] = Fraction(first + 1, 3), Fraction(second, 3)
+        for each in (y, dict(y)):
+            assert follows(system, 0, each, kept, (v, np.zeros(5)), nothing) == holds
 
 
 @pytest.mark.parametrize("part", ["high", "low", "error"])

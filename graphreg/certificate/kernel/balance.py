@@ -30,7 +30,6 @@ from .arithmetic import EPS, LEAST, RANGE, below, in_range, magnitudes, need, up
 from .system import System
 
 DIGITS = 2.0**53  # the mantissa of a float times this is an integer
-LARGEST = 1024  # exponent
 Combination = Mapping[int, Fraction]
 
 
@@ -166,8 +165,8 @@ def _summed(factors: Sequence[int], rows: sp.csr_array) -> dict[int, int]:
 def _integers(x: Array) -> list[int]:
     """The floats of an array as integers, all over one power of 2."""
     part, exponent = np.frexp(x)
-    shift = np.where(part == 0.0, 0, exponent - exponent.min(where=part != 0.0, initial=LARGEST))
-    return [m << s for m, s in zip((part * DIGITS).astype(np.int64).tolist(), shift.tolist(), strict=True)]
+    whole, shift = (part * DIGITS).astype(np.int64), exponent - exponent.min(initial=0)
+    return [m << s for m, s in zip(whole.tolist(), shift.tolist(), strict=True)]
 
 
 def _outside(system: System, j: int) -> bool:
