@@ -22,7 +22,7 @@ from .lines import Line, Lines, along, lines
 from .source import plain
 
 TRUSTED = 8.0 * ULP  # of what the values of CVXPY's formulas are made of
-EDGE = 1e-13  # of the width of dom l*: its ends are taken so far inside
+EDGE = 1e-13  # of the width of dom l*: what is nearer to its ends is bounded by these and by what is so far inside
 REACHED = 8.0  # predictor at which l' is 0 where l reaches its infimum, and not yet where it falls for ever
 FLAT_BY = 1e4  # predictor by which l' has reached its limit, where l* is finite at the ends
 
@@ -62,8 +62,7 @@ class CvxpyLoss(AbstractSmoothLoss):
         return self._conjugate(b, y, 1.0)
 
     def _conjugate(self, b: Array, y: Array, rounding: float) -> Array:
-        """b x - l(x) where l'(x) = b, and so many times more than what rounding may have left of it. At the ends of the
-        domain it is taken a little inside, where l' has reached its limit in floats."""
+        """b x - l(x) where l'(x) = b, and so many times more than what rounding may have left of it."""
         low, high = self.domain(y)
         width = EDGE * np.where(np.isfinite(high - low), high - low, 1.0)
         inside = (b >= low) & (b <= high)
@@ -72,9 +71,23 @@ class CvxpyLoss(AbstractSmoothLoss):
         )
         x = increasing_root(lambda x: self.gradient(x, y) - at, lambda x: self.curvature(x, y), np.zeros(y.shape))
         line = self._line(x, y)
-        off = rounding * TRUSTED * (np.abs(at * x) + line.size) + np.where(inside, np.abs(b - at), 0.0) * np.abs(x)
-        flat = (at == b) | (np.abs(x) <= FLAT_BY)
-        return np.where(inside & flat, at * x - line.value + off, np.inf)
+        found = at * x - line.value + rounding * TRUSTED * (np.abs(at * x) + line.size)
+        near = inside & (at != b)
+        if near.any():  # l* is convex: between there and the end it is at most the larger of both
+            found = np.where(near, np.maximum(found, self._at_end(b < at, y, rounding)), found)
+        return np.where(inside, found, np.inf)
+
+    def _at_end(self, lower: Array, y: Array, rounding: float) -> Array:
+        """The same at the lower or the upper end of the domain: the negative infimum of what is left of the loss,
+        where its derivative vanishes in floats; +inf where it has not by `FLAT_BY`."""
+        end, out, far = np.where(lower, *self.domain(y)), np.full(y.shape, np.inf), REACHED
+        while far <= FLAT_BY:
+            x = np.where(lower, -far, far)
+            line = self._line(x, y)
+            with np.errstate(invalid="ignore"):  # of functions that are infinite there
+                found = end * x - line.value + rounding * TRUSTED * (np.abs(end * x) + line.size)
+            out, far = np.where((line.slope == end) & np.isinf(out), found, out), 2.0 * far
+        return out
 
     def cvxpy(self, x: Any, y: Array) -> Any:
         return self.function(x, y)

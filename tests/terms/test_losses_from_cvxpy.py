@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import decimal
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -50,6 +52,40 @@ def test_both_routes_bound_the_optimum_of_the_built_in_loss(name):
         assert solution.status == "certified"
         assert solution.certificate.dual <= optimum.objective
         assert optimum.certificate.dual <= solution.objective
+
+
+def entropy(t):
+    """t log t, in 40 digits."""
+    return t * t.ln() if t else t
+
+
+@pytest.mark.parametrize("times", [1, 100, 10_000])
+@pytest.mark.parametrize("kind", ["counts", "upper end", "classes"])
+def test_conjugates_are_bounds_up_to_the_ends_of_their_domains(kind, times):
+    """l* is convex: a tangent next to an end, where it is steep, says less than it is there."""
+    functions = {
+        "counts": lambda x, y: times * cp.exp(x),
+        "upper end": lambda x, y: times * cp.logistic(x) - times * x,
+        "classes": lambda x, y: times * cp.logistic(-cp.multiply(y, x)),
+    }
+    own = gr.Loss.from_cvxpy(functions[kind], data(np.sign(Y)))
+    shares = [0.0, 1e-300, 1e-20, 1e-14, 9e-14, 2e-13, 1e-9, 0.3]
+    sign = 1.0 if kind == "counts" else -1.0
+    found = own.conjugate(sign * times * np.array(shares), np.ones(len(shares)))
+    with decimal.localcontext() as context:
+        context.prec = 40
+        for share, value in zip(shares, found, strict=True):
+            p = abs(decimal.Decimal(float(times * share)) / times)
+            true = times * (entropy(p) - p if kind == "counts" else entropy(p) + entropy(1 - p))
+            assert 0 <= decimal.Decimal(float(value)) - true <= times * decimal.Decimal(4e-12)
+
+
+def test_no_bound_lies_above_an_infimum_far_out():
+    none = gr.NodeData.from_dict({i: (np.ones((4, 1)), np.zeros(4)) for i in range(4)})
+    own = gr.Loss.from_cvxpy(lambda x, y: cp.exp(x) - cp.multiply(y, x), none)
+    problem = gr.Problem(own + 0.2 * gr.TotalVariation(gr.Graph.chain(4), gr.L2()))
+    for method in (gr.Exact(), gr.InteriorPoint()):
+        assert problem.solve(method, on_failure="return").certificate.dual <= 0.0
 
 
 @pytest.mark.parametrize(
