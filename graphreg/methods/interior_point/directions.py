@@ -86,7 +86,9 @@ class Directions:
             there = product(v + longer * ds, v + longer * dy)
             r.append(quotient(v, towards(there, CENTRAL[0] * aim, CENTRAL[1] * aim), of_v))
         correction = self.direction(r, balancing=0.0)
-        s, y = ([a + b for a, b in zip(*each, strict=True)] for each in ((move.s, correction.s), (move.y, correction.y)))
+        s, y = (
+            [a + b for a, b in zip(*each, strict=True)] for each in ((move.s, correction.s), (move.y, correction.y))
+        )
         new = Move(move.x + correction.x, s, y, move.right + correction.right, self.max_step(s, y))
         return new if new.max_step >= move.max_step + WORTH * (longer - move.max_step) else None
 
