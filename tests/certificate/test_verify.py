@@ -181,6 +181,7 @@ def test_blocks_stand_in_lists(empty):
         (("model", "labels"), ["a", "b", "a"], "of the labels 'a' stands twice"),
         (("model", "columns"), ["x", "x"], "of the columns 'x' stands twice"),
         (("model", "labels", 1), 1, "labels are strings"),
+        (("model", "labels"), [], "labels are strings, and some"),
         (("w", 2), ["1"], "w: 2: no list of 2 entries"),
         (("w", 2, 1), "0.5", "w: 2: 1: not a number: '0.5'"),
         (
