@@ -16,11 +16,11 @@ let says_of claim =
       match List.assoc_opt "says" items with Some says -> says | None -> raised "KeyError" "'says'")
   | _ -> raised "TypeError" "a claim is an object"
 
-let kind_of_all claims =
-  let says = Array.map says_of claims in
+let kind_of_all data =
+  let says = array_of "claims" None says_of data in
   let known = function Text says -> List.mem says kinds | _ -> false in
   need (Array.mem (Text "bounds") says && Array.for_all known says) (fun () ->
-      "the bounds are claimed, and what else there is");
+      "'bounds' must be claimed, and else only " ^ String.concat " " (List.tl kinds));
   Array.map (function Text says -> says | _ -> assert false) says
 
 (* Of the edge or row that a claim is about: its block among all, its place there, and its ends by name. *)
@@ -67,7 +67,7 @@ let read m within among data says =
       let what = if e.features = None then "holds at no" else "differ at every" in
       stated (Checker.Split (block, i, dual)) (Printf.sprintf "%s %s optimum%s" ends what among)
   | _ ->
-      let v = matrix m (get "direction") in
+      let v = matrix "direction" m (get "direction") in
       stated (Checker.Unattained (rationals v)) ("no minimum is attained" ^ if within = None then "" else " among all w of any size")
 
 (* Bounds that nothing meets: in place of a claim that is none. *)
@@ -85,6 +85,6 @@ let all m within among claims =
         | claim -> from (k + 1) (claim :: found) rest
         | exception (Not_proved _ as wrong) -> (List.rev found, Some wrong))
   in
-  let found = try from 0 [] (list (kind_of_all data)) with Not_proved _ as wrong -> ([], Some wrong) in
+  let found = try from 0 [] (list (kind_of_all claims)) with Not_proved _ as wrong -> ([], Some wrong) in
   where := "";
   found

@@ -27,7 +27,7 @@ let check text =
   let get = fields "proof" (load text) in
   need (get "format" = Text format) (fun () -> "this is for the format " ^ format);
   let m = model (get "model") in
-  let w = matrix m (get "w") in
+  let w = matrix "w" m (get "w") in
   let dual = point m (get "dual") in
   let within = box w (get "within") in
   let entries size = " among all w with entries up to " ^ shown ~side:(-1) size in
@@ -94,6 +94,13 @@ let not_negative name s =
   | Some x when 0.0 <= x && x < infinity -> x
   | _ -> raise (Usage (Printf.sprintf "argument %s: invalid not_negative value: %s" name (quoted s)))
 
+let hash_of s =
+  let digit c = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') in
+  let right = String.length s = 64 && String.for_all digit s in
+  if not right then
+    raise (Usage (Printf.sprintf "argument --model: no hash, 64 of 0-9 and a-f: %s; `graphreg hash` has a file's" (ascii s)));
+  s
+
 let rec read asked paths = function
   | [] -> (
       match paths with
@@ -115,7 +122,7 @@ let rec read asked paths = function
       in
       let asked =
         match name with
-        | "--model" -> { asked with hash = Some value }
+        | "--model" -> { asked with hash = Some (hash_of value) }
         | "--gap" -> { asked with gap = Some (not_negative name value) }
         | "--seconds" -> { asked with seconds = not_negative name value }
         | _ -> raise (Usage ("unrecognized arguments: " ^ option))

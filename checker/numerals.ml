@@ -84,12 +84,28 @@ let exact data = Q.of_float (double data)
 
 (* ---- shapes ---- *)
 
-let array_of length read data =
+(* The entries of a list of this name and length (None: any), each read; [flat]: where entries are no lists, what is
+   refused in one is said by its place. *)
+let listed flat name length read data =
+  let before = !where in
+  let at = before ^ name ^ ": " in
+  where := at;
+  let entry k x = if flat then where := Printf.sprintf "%s%d: " at k; read k x in
   match data with
-  | Json.List items when length = None || length = Some (Array.length items) -> Array.map read items
-  | _ ->
-      let wanted = match length with None -> "None" | Some n -> string_of_int n in
-      refuse (Printf.sprintf "no list of %s entries: %s" wanted (Json.repr 40 data))
+  | Json.List items ->
+      let wanted = Option.value length ~default:(Array.length items) in
+      need (Array.length items = wanted) (fun () ->
+          Printf.sprintf "no list of %d entries: %s" wanted (Json.repr 40 data));
+      let found = Array.mapi entry items in
+      where := before;
+      found
+  | _ -> refuse ("no list: " ^ Json.repr 40 data)
+
+let array_of name length read = listed true name length (fun _ x -> read x)
+
+(* Of a list of lists. *)
+let rows_of name length width read =
+  listed false name length (fun k -> array_of (string_of_int k) width read)
 
 let whole low high = function
   | Json.Int i when low <= i && i < high -> i

@@ -48,7 +48,7 @@ let size = function
   | Text text -> List.length (code_points text)
   | other -> raised "TypeError" (Printf.sprintf "object of type '%s' has no len()" (kind_of_value other))
 
-let items = array_of None Fun.id
+let items name = array_of name None Fun.id
 let rational x = { Checker.qnum = Q.num x; qden = Q.den x }
 let of_rational { Checker.qnum; qden } = Q.make qnum qden
 let double_of x = rational (exact x)
@@ -93,7 +93,7 @@ let loss name parameter d =
   in
   match name with
   | "squared" -> plain double_of (fun y -> Checker.Squared y)
-  | "mean" -> none "loss" parameter; (d, fun y -> Checker.Mean (list (array_of (Some d) double_of y)))
+  | "mean" -> none "loss" parameter; (d, fun y -> Checker.Mean (list (array_of "target" (Some d) double_of y)))
   | "logistic" -> plain label (fun y -> Checker.Logistic y)
   | "poisson" -> plain (where (fun y -> Q.sign y >= 0) "counts are not negative") (fun y -> Checker.Poisson y)
   | "gamma" -> plain (where (fun y -> Q.sign y > 0) "amounts are positive") (fun y -> Checker.Gamma y)
@@ -123,14 +123,14 @@ let penalty name parameter k =
   | "HuberNorm" -> (Checker.HuberNorm (sized ()), k)
   | "Ball" -> (Checker.Ball (sized ()), k)
   | "Quadratic" ->
-      let root = array_of None (fun row -> list (array_of (Some k) double_of row)) parameter in
+      let root = Array.map list (rows_of "parameter" None (Some k) double_of parameter) in
       let rank = Array.length root in
       need (0 < rank && rank <= k) (fun () -> "the root of a Quadratic has as many rows as its rank");
       (Checker.Quadratic (list root), rank)
   | _ ->
       let side x = if x = Null then None else Some (double_of x) in
-      let sides row = match array_of (Some 2) side row with [| low; high |] -> (low, high) | _ -> assert false in
-      (Checker.Box (list (array_of (Some k) sides parameter)), k)
+      let sides = function [| low; high |] -> (low, high) | _ -> assert false in
+      (Checker.Box (list (Array.map sides (rows_of "parameter" (Some k) (Some 2) side parameter))), k)
 
 (* ---- blocks ---- *)
 
@@ -148,7 +148,7 @@ type described = {
 
 let cells_of data n d k =
   let cell data =
-    match array_of (Some 3) Fun.id data with
+    match array_of "cell" (Some 3) Fun.id data with
     | [| i; j; x |] ->
         need (x <> Text "0") (fun () -> "a coefficient of 0");
         let i = whole 0 n i in
@@ -156,7 +156,7 @@ let cells_of data n d k =
         (i, j, double_of x)
     | _ -> assert false
   in
-  let rows = array_of None (array_of (Some k) (array_of None cell)) data in
+  let rows = listed false "rows" None (fun r -> rows_of (string_of_int r) (Some k) None cell) data in
   let once number = distinct (Array.map (fun (i, j, _) -> (i, j)) number) in
   need (Array.for_all (Array.for_all once) rows) (fun () -> "a cell stands twice");
   rows
@@ -208,16 +208,16 @@ let samples n d data =
       (Array.map cells rows, Array.map nodes_of rows)
     end
     else begin
-      let node = array_of (Some m) (whole 0 n) at in
+      let node = array_of "node" (Some m) (whole 0 n) at in
       need ((x = Null) = (name = "mean") && d mod k = 0) (fun () -> "the width of x");
-      let given = if x = Null then Array.make m [ rational Q.one ] else array_of (Some m) (fun row -> list (array_of (Some (d / k)) double_of row)) x in
+      let given = if x = Null then Array.make m [ rational Q.one ] else Array.map list (rows_of "x" (Some m) (Some (d / k)) double_of x) in
       (Array.map2 (fun i x -> Checker.AtNode (z i, k, x)) node given, Array.map (fun i -> [ i ]) node)
     end
   in
   need (Array.length places = m) (fun () -> "");
-  let functions = array_of (Some m) target y in
-  let offsets = array_of (Some m) (fun row -> list (array_of (Some k) double_of row)) offset in
-  let weights = array_of (Some m) positive (get "weight") in
+  let functions = array_of "y" (Some m) target y in
+  let offsets = Array.map list (rows_of "offset" (Some m) (Some k) double_of offset) in
+  let weights = array_of "weight" (Some m) positive (get "weight") in
   let total = Hashtbl.create 16 in
   let of_node i = Option.value (Hashtbl.find_opt total i) ~default:0.0 in
   let by, bases, rules =
@@ -233,9 +233,9 @@ let samples n d data =
         (Checker.MeanOfNode, Array.mapi (fun r i -> weights.(r) /. of_node i) node, Array.map spelled node)
     | Text "sum" -> (Checker.AsWeight, weights, Array.make m (List [| rule; Text "1" |]))
     | _ ->
-        let factors = array_of (Some m) positive rule in
+        let factors = array_of "rule" (Some m) positive rule in
         let exactly = Array.map (fun x -> rational (Q.of_float x)) factors in
-        (Checker.Times (list exactly), Array.map2 ( *. ) weights factors, items rule)
+        (Checker.Times (list exactly), Array.map2 ( *. ) weights factors, items "rule" rule)
   in
   Array.iter (fun base -> sound_scale (strength *. base)) bases;
   let entry r =
@@ -257,8 +257,8 @@ let penalised get ~what ~places ~nodes ~at ~features k =
   let strength = positive (get "strength") in
   let name = known "penalty" penalties kind in
   let f, numbers = penalty name (get "parameter") k in
-  let centers = if center = Null then None else Some (array_of (Some m) (array_of (Some k) exact) center) in
-  let weights = array_of (Some m) positive (get "weight") in
+  let centers = if center = Null then None else Some (rows_of "center" (Some m) (Some k) exact center) in
+  let weights = array_of "weight" (Some m) positive (get "weight") in
   let free = not (List.mem name constraints) in
   need (free || (strength = 1.0 && Array.for_all (( = ) 1.0) weights)) (fun () -> "a constraint has no weight");
   Array.iter (fun weight -> sound_scale (strength *. weight)) weights;
@@ -284,10 +284,11 @@ let rows n d data =
 
 let edges n d data =
   let get = fields "edges" data in
-  let tail = array_of None (whole 0 n) (get "tail") in
-  let head = array_of (Some (Array.length tail)) (whole (-1) n) (get "head") in
-  need (not (Array.exists2 ( = ) tail head)) (fun () -> "a loop");
-  let features = array_of None (whole 0 d) (get "features") in
+  let tail = array_of "tail" None (whole 0 n) (get "tail") in
+  let head = array_of "head" (Some (Array.length tail)) (whole (-1) n) (get "head") in
+  let no_loop e i = need (i <> head.(e)) (fun () -> Printf.sprintf "edge %d is a loop" e) in
+  Array.iteri no_loop tail;
+  let features = array_of "features" None (whole 0 d) (get "features") in
   let k = Array.length features in
   need (k > 0 && distinct features) (fun () -> "the features are distinct columns");
   let wanted = list (Array.map z features) in
@@ -310,14 +311,19 @@ type model = {
   hash : string;
 }
 
-let names data =
-  let text = function Text name -> name | _ -> refuse "names are strings" in
-  match data with
-  | List each when each <> [||] ->
-      let found = Array.map text each in
-      need (distinct found) (fun () -> "a name stands twice");
-      found
-  | _ -> refuse "names are strings"
+let names what data =
+  let strings = what ^ " are strings, and some" in
+  let empty = match data with
+    | Null | Bool false | Int 0 | Text "" | List [||] | Object [] -> true | _ -> false
+  in
+  need (not empty) (fun () -> strings);
+  let found = Array.map (function Text name -> name | _ -> refuse strings) (items what data) in
+  let seen = Hashtbl.create (2 * Array.length found) in
+  let count name = Option.value (Hashtbl.find_opt seen name) ~default:0 in
+  Array.iter (fun name -> Hashtbl.replace seen name (count name + 1)) found;
+  let once name = need (count name = 1) (fun () -> Printf.sprintf "of the %s %s stands twice" what (quoted name)) in
+  Array.iter once found;
+  found
 
 (* SHA-256 over the sorted records of all that P depends on; the order of nodes, samples and edges is free. *)
 let hash_of labels columns blocks =
@@ -331,13 +337,11 @@ let hash_of labels columns blocks =
 
 let model data =
   let get = fields "model" data in
-  let labels = names (get "labels") in
-  let columns = names (get "columns") in
+  let labels = names "labels" (get "labels") in
+  let columns = names "columns" (get "columns") in
   let n = Array.length labels and d = Array.length columns in
-  let of_samples = items (get "samples") in
-  let of_edges = items (get "edges") in
-  let first = Array.map (samples n d) of_samples in
-  let second = Array.map (fun block -> (if has "rows" block then rows else edges) n d block) of_edges in
+  let first = array_of "samples" None (samples n d) (get "samples") in
+  let second = array_of "edges" None (fun block -> (if has "rows" block then rows else edges) n d block) (get "edges") in
   let parts blocks = list (Array.map (fun b -> b.block) blocks) in
   let problem = { Checker.nodes = z n; columns = z d; samples = parts first; edges = parts second } in
   let blocks = Array.append first second in
@@ -346,14 +350,18 @@ let model data =
 (* A dual point: the prices of each sample and the flows of each edge, block by block. *)
 let point m data =
   let get = fields "dual" data in
-  let flows = items (get "flows") in
-  let prices = items (get "prices") in
+  let flows = items "flows" (get "flows") in
+  let prices = items "prices" (get "prices") in
   let right = Array.length prices = m.samples_ && Array.length flows = Array.length m.blocks - m.samples_ in
   need right (fun () -> "a block of the dual point for each");
   let given = Array.append prices flows in
-  Array.map2 (fun b t -> array_of (Some (Array.length b.nodes)) (array_of (Some b.numbers) number) t) m.blocks given
+  let block k t =
+    let b = m.blocks.(k) in
+    rows_of (Printf.sprintf "dual point of block %d" k) (Some (Array.length b.nodes)) (Some b.numbers) number t
+  in
+  Array.mapi block given
 
-let matrix m data = array_of (Some (Array.length m.labels)) (array_of (Some (Array.length m.columns)) number) data
+let matrix name m = rows_of name (Some (Array.length m.labels)) (Some (Array.length m.columns)) number
 let rationals rows = list (Array.map (fun row -> list (Array.map rational row)) rows)
 let flat blocks = List.concat_map rationals (list blocks)
 

@@ -94,7 +94,8 @@ const fields = (data, names) => {
 };
 const distinct = (names) => {
   need(Array.isArray(names) && names.length && names.every((x) => typeof x === "string"), "names are strings");
-  need(new Set(names).size === names.length, "a name stands twice");
+  const seen = new Set();
+  for (const x of names) need(!seen.has(x) && seen.add(x), `the name ${JSON.stringify(x)} stands twice`);
 };
 const byCodePoint = (a, b) => {
   const [x, y] = [a, b].map((s) => Array.from(s, (c) => c.codePointAt(0)));
@@ -280,7 +281,7 @@ function edgePlaces(b, n, d, names) {
   need(F.length && new Set(F).size === F.length, "the features are distinct columns");
   const each = b.tail.map((i, e) => {
     const j = b.head[e], ends = [i, j].filter((x) => x >= 0).map((x) => names.labels[x]);
-    need(i !== j, "a loop");
+    need(i !== j, `edge ${e} is a loop`);
     return { cells: F.map((f) => [[i, f, I], ...(j < 0 ? [] : [[j, f, neg(I)]])]), ends, holds: "are equal", not: "differ at every", at: F.map((f) => names.columns[f]) };
   });
   return ["edge", F.length, each, b.head.every((j) => j < 0)];
@@ -543,7 +544,7 @@ function check(text) {
     model, terms, within, upper, low: [bottom, unit], high: [upper, unit], gap: [left < apart ? left : apart, unit],
     among: within ? ` among all w with entries up to ${within[1] === 1n ? "2^" + (within[0].toString(2).length - 1) : "B"}` : "",
   };
-  need(data.claims.some((claim) => claim && claim.says === "bounds"), "the bounds are claimed");
+  need(data.claims.some((claim) => claim && claim.says === "bounds"), "'bounds' must be claimed");
   proof.said = data.claims.map((claim) => {
     need(claim && typeof claim.says === "string" && Object.hasOwn(CLAIMS, claim.says), "a claim");
     return CLAIMS[claim.says](proof, claim);
@@ -555,7 +556,7 @@ function check(text) {
 }
 
 function main([file, hash]) {
-  if (!file) { console.log("node verify.js proof.json [HASH]"); return 2; }
+  if (!file || (hash && !/^[0-9a-f]{64}$/.test(hash))) { console.log("node verify.js proof.json [HASH, 64 of 0-9 and a-f]"); return 2; }
   try {
     const proof = check(fs.readFileSync(file, "latin1"));
     need(!hash || hash === proof.hash, "the proof is of another model, " + proof.hash);

@@ -137,6 +137,7 @@ def shown(x: Any, side: int = 0) -> str:
 
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
+HASH = re.compile("[0-9a-f]{64}")
 NUMBER = re.compile(r"(-?)(0|[1-9a-f][0-9a-f]{0,16383})(?:p(-?[1-9][0-9]{0,3}))?(?:/([1-9a-f][0-9a-f]{0,16383}))?")
 
 
@@ -172,10 +173,18 @@ def positive(s: Any) -> float:
     return x
 
 
-def array(data: Any, read: Any, *shape: Any) -> list[Any]:
-    """Lists of lists of this shape (None: of any length), each entry read."""
-    need(isinstance(data, list) and shape[0] in (None, len(data)), "no list of", shape[0], "entries:", repr(data)[:40])
-    return [array(x, read, *shape[1:]) for x in data] if len(shape) > 1 else [read(x) for x in data]
+def array(data: Any, read: Any, name: Any, *shape: Any) -> list[Any]:
+    """Lists of lists of this shape (None: of any length), each entry read; by the name is said what is refused."""
+    before, at, inner = STATE.where, f"{STATE.where}{name}: ", shape[1:]
+    STATE.where = at
+    need(isinstance(data, list), "no list:", repr(data)[:40])
+    need(shape[0] in (None, len(data)), "no list of", shape[0], "entries:", repr(data)[:40])
+    found: list[Any] = []
+    for k, x in enumerate(data):
+        STATE.where = at if inner else f"{at}{k}: "
+        found.append(array(x, read, k, *inner) if inner else read(x))
+    STATE.where = before
+    return found
 
 
 def whole(low: int, high: int) -> Any:
@@ -306,7 +315,7 @@ class Mean(Loss):
         self.k = d
 
     def target(self, y: Any) -> Any:
-        return array(y, exact, self.k)
+        return array(y, exact, "target", self.k)
 
     def value(self, x: Any, y: Any) -> Any:
         return add((v - t) * (v - t) for v, t in zip(x, y, strict=True)) / 2
@@ -527,11 +536,11 @@ def cells_of(data: Any, n: int, d: int, k: int) -> list[Any]:
     """The cells of rows, of k numbers each."""
 
     def cell(data: Any) -> Any:
-        i, j, x = array(data, lambda x: x, 3)
+        i, j, x = array(data, lambda x: x, "cell", 3)
         need(x != "0", "a coefficient of 0")
         return whole(0, n)(i), whole(0, d)(j), exact(x)
 
-    rows = array(data, cell, None, k, None)
+    rows = array(data, cell, "rows", None, k, None)
     each = [[(i, j) for i, j, _ in number] for row in rows for number in row]
     need(all(len(set(places)) == len(places) for places in each), "a cell stands twice")
     return rows
@@ -559,17 +568,17 @@ class Samples(Block):
         self.loss: Any = LOSSES[kind](parameter, d if what == "samples" else whole(1, LISTS)(x))
         k = self.k = self.loss.k
         if what == "samples":
-            self.node = array(at, whole(0, n), M)
+            self.node = array(at, whole(0, n), "node", M)
             need((x is None) == (kind == "mean") and d % k == 0, "the width of x")
-            self.x = None if x is None else array(x, exact, M, d // k)
+            self.x = None if x is None else array(x, exact, "x", M, d // k)
             places: Any = [("sample", (i,), None) for i in at]
         else:
             need(x == k, "a row of this loss has", k, "numbers")
             self.rows, x = cells_of(at, n, d, k), None
             places = placed("sample of a row", at)
-        self.y = array(y, self.loss.target, M)
-        self.o = self.shift = array(offset, exact, M, k)
-        self.s, rules = self.scales(rule, array(weight, positive, M))
+        self.y = array(y, self.loss.target, "y", M)
+        self.o = self.shift = array(offset, exact, "offset", M, k)
+        self.s, rules = self.scales(rule, array(weight, positive, "weight", M))
         self.records = recorded(places, (kind, parameter, strength), rules, weight, x or [None] * M, y, offset)
 
     def scales(self, rule: Any, weights: list[float]) -> Any:
@@ -586,7 +595,7 @@ class Samples(Block):
         elif rule == "sum":
             bases, rules = weights, [[rule, "1"]] * self.size
         else:
-            factors = array(rule, positive, self.size)
+            factors = array(rule, positive, "rule", self.size)
             bases, rules = [w * factor for w, factor in zip(weights, factors, strict=True)], rule
         return scaled(self.strength, bases), rules
 
@@ -695,7 +704,7 @@ class Quadratic(Penalty):
     """
 
     def __init__(self, parameter: Any, k: int) -> None:
-        self.root = array(parameter, exact, None, k)
+        self.root = array(parameter, exact, "parameter", None, k)
         self.k = len(self.root)
         need(0 < self.k <= k, "the root of a Quadratic has as many rows as its rank")
 
@@ -765,7 +774,7 @@ class Box(Penalty):
     constraint = one_sided = True
 
     def __init__(self, parameter: Any, k: int) -> None:
-        self.bounds, self.k = array(parameter, lambda v: None if v is None else exact(v), k, 2), k
+        self.bounds, self.k = array(parameter, lambda v: None if v is None else exact(v), "parameter", k, 2), k
 
     def value(self, z: Any) -> Any:
         for v, (low, high) in zip(z, self.bounds, strict=True):
@@ -821,9 +830,9 @@ class Rows(Block):
         need(kind in PENALTIES, "unknown penalty", repr(kind)[:40])
         self.penalty: Any = PENALTIES[kind](parameter, width)
         self.k = self.penalty.k
-        self.size, self.center = m, None if center is None else array(center, exact, m, width)
+        self.size, self.center = m, None if center is None else array(center, exact, "center", m, width)
         self.shift = self.center and [[-x for x in row] for row in self.center]
-        weights = array(weight, positive, m)
+        weights = array(weight, positive, "weight", m)
         factors = [self.strength, *weights]
         need(not self.penalty.constraint or all(x == 1.0 for x in factors), "a constraint has no weight")
         self.c = scaled(self.strength, weights)
@@ -849,10 +858,11 @@ class Edges(Rows):
 
     def __init__(self, data: Any, n: int, d: int) -> None:
         kind, parameter, strength, self.tail, self.head, weight, columns, center = fields(data, "edges")
-        m = len(array(self.tail, whole(0, n), None))
-        ends = zip(self.tail, array(self.head, whole(-1, n), m), strict=True)
-        need(all(i != j for i, j in ends), "a loop")
-        self.columns, width = array(columns, whole(0, d), None), len(columns)
+        m = len(array(self.tail, whole(0, n), "tail", None))
+        ends = zip(self.tail, array(self.head, whole(-1, n), "head", m), strict=True)
+        loops = [e for e, (i, j) in enumerate(ends) if i == j]
+        need(not loops, "edge", *loops[:1], "is a loop")
+        self.columns, width = array(columns, whole(0, d), "features", None), len(columns)
         need(width > 0 and len(set(columns)) == width, "the features are distinct columns")
         places = [("edge", ends, columns) for ends in zip(self.tail, self.head, strict=True)]
         self.read(places, width, (kind, parameter, strength), weight, center)
@@ -876,14 +886,16 @@ class Model:
     """The problem that a proof states."""
 
     def __init__(self, data: Any) -> None:
-        self.labels, self.columns, *blocks = fields(data, "model")
-        samples, edges = (array(each, lambda block: block, None) for each in blocks)
-        for names in (self.labels, self.columns):
-            need(isinstance(names, list) and names and all(isinstance(x, str) for x in names), "names are strings")
-            need(len(set(names)) == len(names), "a name stands twice")
-        self.n, self.d, self.m = len(self.labels), len(self.columns), len(samples)
-        self.blocks: list[Any] = [Samples(block, self.n, self.d) for block in samples]
-        self.blocks += [(Rows if "rows" in block else Edges)(block, self.n, self.d) for block in edges]
+        self.labels, self.columns, samples, edges = fields(data, "model")
+        for what, names in (("labels", self.labels), ("columns", self.columns)):
+            need(names and all(array(names, lambda x: isinstance(x, str), what, None)), what, "are strings, and some")
+            last = {name: k for k, name in enumerate(names)}
+            twice = [name for k, name in enumerate(names) if last[name] != k]
+            need(not twice, "of the", what, *map(repr, twice[:1]), "stands twice")
+        self.n, self.d = n, d = len(self.labels), len(self.columns)
+        self.blocks: list[Any] = array(samples, lambda block: Samples(block, n, d), "samples", None)
+        self.m = len(self.blocks)
+        self.blocks += array(edges, lambda block: (Rows if "rows" in block else Edges)(block, n, d), "edges", None)
 
     def hash(self) -> str:
         """SHA-256 over the sorted records of all that P depends on; the order of nodes, samples and edges is free."""
@@ -902,9 +914,11 @@ class Model:
 
     def point(self, data: Any) -> Any:
         """Per block, samples first, the prices or flows."""
-        flows, prices = (array(each, lambda block: block, None) for each in fields(data, "dual"))
+        flows, prices = fields(data, "dual")
+        flows, prices = array(flows, lambda t: t, "flows", None), array(prices, lambda t: t, "prices", None)
         need([len(prices), len(flows)] == [self.m, len(self.blocks) - self.m], "a block of the dual point for each")
-        return [array(t, number, b.size, b.k) for b, t in zip(self.blocks, prices + flows, strict=True)]
+        both = enumerate(zip(self.blocks, prices + flows, strict=True))
+        return [array(t, number, f"dual point of block {k}", b.size, b.k) for k, (b, t) in both]
 
     def terms(self) -> Any:
         before = STATE.where
@@ -973,12 +987,12 @@ class Proof:
         version, model, w, dual, within, claims = fields(data, "proof")
         need(version == FORMAT, "this is for the format", FORMAT)
         self.model = m = Model(model)
-        self.hash, self.w, self.point = m.hash(), array(w, number, m.n, m.d), m.point(dual)
+        self.hash, self.w, self.point = m.hash(), array(w, number, "w", m.n, m.d), m.point(dual)
         self.within = self.box(within)
         self.upper, self.lower = m.primal(self.w), m.dual(self.point, self.within)
         need(self.lower <= self.upper, "the bounds cross, which only a faulty checker can say")
-        says = [claim["says"] for claim in claims]
-        need("bounds" in says and set(says) <= set(CLAIMS), "the bounds are claimed, and what else there is")
+        says = array(claims, lambda claim: claim["says"], "claims", None)
+        need({"bounds"} <= set(says) <= set(CLAIMS), "'bounds' must be claimed, and else only", *CLAIMS[1:])
         gap = self.upper - self.lower
         if self.within is None and {"near", "fused", "held"} & set(says):
             gap = min(gap, m.residuals(self.w, self.point))
@@ -1040,7 +1054,7 @@ class Proof:
 
     def unattained(self, direction: Any) -> str:
         """Along the direction no term grows, from anywhere, and one falls for ever."""
-        v = array(direction, number, self.model.n, self.model.d)
+        v = array(direction, number, "direction", self.model.n, self.model.d)
         states = [block.recedes(i, block.argument(i, v, False)) for _, i, block in self.model.terms()]
         need(min(states) > GROWS and max(states) == FALLS, "a term grows along the direction, or none falls for ever")
         return "no minimum is attained" + (" among all w of any size" if self.among else "")
@@ -1073,11 +1087,11 @@ class Proof:
 
 
 # ---- proofs of problems in conic form --------------------------------------------------------------------------------
-def matrix(data: Any, m: int, n: int) -> list[dict[int, Any]]:
+def matrix(data: Any, name: str, m: int, n: int) -> list[dict[int, Any]]:
     """The rows of a matrix from its entries [row, column, number], which are in order, and not 0."""
     rows: list[dict[int, Any]] = [{} for _ in range(m)]
     before = (-1, -1)
-    for i, j, x in array(data, lambda entry: array(entry, lambda each: each, 3), None):
+    for i, j, x in array(data, lambda each: each, name, None, 3):
         at = (whole(0, m)(i), whole(0, n)(j))
         need(before < at and x != "0", "entries that are 0, or not in order, at", at)
         rows[i][j], before = exact(x), at
@@ -1113,12 +1127,12 @@ def settled(data: Any, M: list[dict[int, Any]], c: list[Any], width: int) -> lis
     """The numbers y of a point, with M y = c: doubles, some of which are computed again. At ``columns`` they solve the
     equations of ``rows``; of pairs (row, column) in ``last`` each follows from all others in its row."""
     stated, rows, columns, last = fields(data, "point")
-    y, inner = array(stated, exact, width), array(columns, whole(0, width), None)
-    within, at = set(inner), array(rows, whole(0, len(M)), len(inner))
+    y, inner = array(stated, exact, "y", width), array(columns, whole(0, width), "columns", None)
+    within, at = set(inner), array(rows, whole(0, len(M)), "rows", len(inner))
     right = [c[i] - times({j: v for j, v in M[i].items() if j not in within}, y) for i in at]
     for j, v in zip(inner, solved([[M[i].get(j, rational(0)) for j in inner] for i in at], right), strict=True):
         y[j] = v
-    for i, j in array(last, lambda pair: array(pair, whole(0, len(M) + width), 2), None):
+    for i, j in array(last, whole(0, len(M) + width), "last", None, 2):
         y[j] += charge((c[i] - times(M[i], y)) / M[i][j])
     need(all(times(row, y) == v for row, v in zip(M, c, strict=True)), "the equations do not hold")
     return y
@@ -1193,31 +1207,28 @@ class Conic(Proof):
         STATE.work = WORK << 6
         self.sense, offset, P, q, A, b, cones = fields(problem, "conic problem")
         need(self.sense in ("minimise", "maximise"), "no sense:", self.sense)
-        self.offset, self.q, self.b = exact(offset), array(q, exact, None), array(b, exact, None)
+        self.offset, self.q, self.b = exact(offset), array(q, exact, "q", None), array(b, exact, "b", None)
         self.n, self.m = len(q), len(b)
-        self.A, self.P = matrix(A, self.m, self.n), matrix(P, self.n, self.n)
+        self.A, self.P = matrix(A, "A", self.m, self.n), matrix(P, "P", self.n, self.n)
         self.slack = [{**row, self.n + i: rational(1)} for i, row in enumerate(self.A)]
         self.adjoint: list[dict[int, Any]] = [{} for _ in q]
         for i, row in enumerate(self.A):
             for j, x in row.items():
                 self.adjoint[j][i] = x
         need(all(x == self.P[j].get(i) for i, row in enumerate(self.P) for j, x in row.items()), "P is not symmetric")
-        self.cones = [self.cone(*array(cone, lambda each: each, 3)) for cone in array(cones, lambda each: each, None)]
+        self.cones = [self.cone(*cone) for cone in array(cones, lambda each: each, "cones", None, 3)]
         need(sum(rows for _, _, rows, _ in self.cones) == self.m, "the cones have other rows than b")
         text = json.dumps(problem, separators=(",", ":"), sort_keys=True)
         self.hash = hashlib.sha256(f"{CONIC}\n{text}".encode()).hexdigest()
         self.low: Any = None
         self.high: Any = None
         self.said = []
-        for k, (claim, what) in enumerate([(claim, claim["says"]) for claim in claims]):
+        for k, (claim, what) in enumerate(array(claims, lambda claim: (claim, claim["says"]), "claims", None)):
             STATE.where = f"claim {k}, {what}: "
             need(what in ("lower", "upper", "infeasible", "unbounded"), "this cannot be said")
             self.said.append(getattr(self, what)(*fields(claim, f"{what} of a problem")[1:]))
         STATE.where = ""
-        need(
-            None in (self.low, self.high) or self.low <= self.high,
-            "the bounds cross, which only a faulty checker can say",
-        )
+        need(None in (self.low, self.high) or self.low <= self.high, "the bounds cross: this checker is faulty")
 
     def cone(self, kind: Any, size: Any, parameter: Any) -> Any:
         """The kind, the size, the number of rows, and the parameter."""
@@ -1332,7 +1343,10 @@ def read(arguments: list[str] | None) -> Any:
     )
     parser.add_argument("--no-flint", action="store_true", help="compute with the standard library alone")
     parser.add_argument("--seconds", type=not_negative, default=3600.0)
-    return parser.parse_args(arguments)
+    asked = parser.parse_args(arguments)
+    if asked.model is not None and not HASH.fullmatch(asked.model):
+        parser.error(f"argument --model: no hash, 64 of 0-9 and a-f: {asked.model!a}; `graphreg hash` has a file's")
+    return asked
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -12,7 +12,7 @@ from .balance import ONE
 from .behaviour import ENDS, PATH, Repeats, order, steep, stressed, unsettled
 from .course import Course
 from .limits import Limit
-from .locality import Delays, confirmed, delays
+from .locality import NEVER, Delays, confirmed, delays
 from .report import IN_THE_LIMIT, RIGHT, UNCLAIMED, Finding
 
 ORDER = (
@@ -86,7 +86,7 @@ class Evidence:
         if noisy:
             self.skip("promptness", "as runs differ with their seeds, what is late may be so by chance")
         elif not found.at_once and not (found.early() and found.share_early > SOME):
-            self._late(algorithm, problem, seed, found)
+            self._late(algorithm, problem, seed, found, wrong)
 
     def _early(self, algorithm: AbstractAlgorithm, found: Delays, sums: int, wrong: bool) -> None:
         early = found.early()
@@ -120,24 +120,21 @@ class Evidence:
             said = f"no node hears of another before its messages can come ({tried}){pace}"
             self.add("locality", "holds", said)
 
-    def _late(self, algorithm: AbstractAlgorithm, problem: Problem, seed: int, found: Delays) -> None:
+    def _late(self, algorithm: AbstractAlgorithm, problem: Problem, seed: int, found: Delays, wrong: bool) -> None:
         if not problem.form.smooth:
             self.skip("promptness", "what is late is judged where losses are smooth")
             return
         if found.late():
             found = confirmed(algorithm, problem, found, seed)
-        late = found.late()
-        one_way = found.one_way(late) if late else []
-        if one_way:
+        detours = found.by_detour()
+        unused = [(j, i) for j, i in detours if (i, j) in detours and j < i]
+        if one_way := [(j, i) for j, i in detours if (i, j) not in detours]:
             said = ", ".join(found.pair(j, i) for j, i in one_way[:SHOWN])
             why = "is held back, or the link is used one way and it makes a detour: no telling which"
-            self.add("promptness", "remark", f"what comes late ({said}) {why}")
-            late = [each for each in late if each not in one_way]
-        unused = found.by_detour(late) if late else []
+            self.add("promptness", "remark", f"what comes late or not at all ({said}) {why}")
+        late = [each for each in found.late() if each not in detours]
         if unused:
-            labels = [(found.labels[j], found.labels[i]) for j, i in unused]
-            said = f"nothing crosses the edges {labels[:SHOWN]}: what does comes by a detour"
-            self._claimed("prompt", "promptness", said, f"missing edge: nothing crosses {labels[:SHOWN]}")
+            self._unused(found, unused, wrong)
         elif late:
             pairs = ", ".join(found.pair(j, i) for j, i in late[:SHOWN])
             wait = max(int(found.rounds[j, i]) for j, i in late) - int(found.rounds[found.hops == 1].min())
@@ -148,6 +145,17 @@ class Evidence:
             self._claimed("prompt", "promptness", f"messages take {pace}", f"stale message: {pace}")
         elif not one_way:
             self.add("promptness", "holds", "something of every neighbour arrives in time")
+
+    def _unused(self, found: Delays, edges: list[tuple[int, int]], wrong: bool) -> None:
+        """Edges that nothing crosses; where the limit is not wrong they may be crossed later than was looked."""
+        said = f"nothing crosses {[(found.labels[j], found.labels[i]) for j, i in edges[:SHOWN]]}"
+        seen = f"held back, or {said} in the rounds that were looked at"
+        if wrong:
+            self._claimed("prompt", "promptness", said, f"missing edge: {said}")
+        elif any(found.rounds[j, i] < NEVER for j, i in edges):
+            self._claimed("prompt", "promptness", seen, f"stale message, or missing edge: {seen}")
+        else:
+            self.add("promptness", "remark", seen)
 
     def order(self, algorithm: AbstractAlgorithm, problem: Problem, course: Course, seed: int) -> None:
         found = order(algorithm, problem, course, seed)
@@ -203,10 +211,10 @@ class Evidence:
             out.append(replace(each, outcome="consistent") if named and each.outcome == "name" else each)
         return tuple(out)
 
-    def verdict(self, limit: Limit | None, raised: bool) -> str:
+    def verdict(self, limit: Limit | None, ended: str) -> str:
         failed = {each.evidence for each in self.found if each.outcome == "fails"}
-        if limit is None or limit.kind == "none" or raised:
-            return "no limit"
+        if limit is None or limit.kind == "none" or ended == "raised":
+            return "no limit" if ended in ("raised", "ended", "diverged") else "undecided"
         if limit.kind not in (RIGHT, IN_THE_LIMIT):
             return limit.kind if "limit" in self.claims else UNCLAIMED
         return next((verdict for evidence, verdict in DESPITE.items() if evidence in failed), limit.kind)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -132,7 +132,7 @@ class Optimum:
 RIGHT = 1e-5  # the distance of a run that has arrived
 NEAR, FALLS = 1e-3, 0.3  # the distance and the power of one that is about to
 FLAT = 0.15  # the power below which a distance does not fall
-MOVES = 0.2  # of its distance a run must still move, or it has stalled
+MOVES, ROAMS = 0.2, 0.4  # of its distance a run must still move, or it has stalled; and where that does not fall
 SWINGS = 1e-4  # of the size of the optimum a run must move in every round to be said to swing
 DECAYS = 0.7  # of its moves a quarter into the run, above which they do not decay
 FEWEST = 200  # rounds from which a limit can be told, where it is not reached
@@ -223,8 +223,8 @@ def _of_decay(course: Course, optimum: Optimum, distances: tuple[float, float, f
     if not still and power > FLAT and floor < 0.5 * d3:
         return "undecided", f"{d3:.1e} from the optimum, {_falling(power)}"
     slow = not still and _drifts(course, d1, d3)
-    stalled = course.move_since_half() < MOVES * d3 * optimum.size
-    if not slow and (still or stalled or power < FLAT):
+    stalled = course.move_since_half() < (ROAMS if power < FLAT else MOVES) * d3 * optimum.size
+    if not slow and (still or stalled):
         return "wrong", f"it stays {d3:.1e} from the optimum"
     goes_on = ", and it goes on the same way as fast as before: slow, or wrong"
     return "undecided", f"{d3:.1e} from the optimum, {_falling(power)}{goes_on if slow else ''}"
@@ -249,12 +249,14 @@ def _extrapolated(course: Course) -> Array:
 
 
 def _of_noise(runs: tuple[Course, ...], optimum: Optimum, power: float, d3: float) -> tuple[str, str]:
-    """Runs with several seeds: wrong where the mean of their last tenths is beyond their standard error, and the
-    distance does not fall any more."""
+    """Runs with several seeds: wrong where the mean of their last tenths is beyond their standard error, and the way of
+    their mean leads elsewhere, too."""
+    middle = [np.mean(w, axis=0) for w in zip(*(r.points for r in runs if r.total == runs[0].total), strict=True)]
+    mean = replace(runs[0], points=middle, last=middle[-1], moves=[])  # whose moves are not noise
     ends = np.array([each.tail().mean(axis=0) for each in runs])
     error = optimum.length(ends.std(axis=0, ddof=1)) / np.sqrt(len(ends))
     t = optimum.length(ends.mean(axis=0) - optimum.w) / max(error, optimum.floor * optimum.size)
-    if t > ERRORS and power < FALLS:
+    if t > ERRORS and limit_of(mean, optimum).kind == "wrong":
         return "wrong", f"the mean over {len(runs)} seeds is {t:.1f} standard errors from the optimum, {d3:.1e} away"
     if t > ERRORS:
         share = max(1.0 - optimum.distance(ends.mean(axis=0)) / d3, 0.0)

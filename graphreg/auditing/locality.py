@@ -32,13 +32,12 @@ MORE_MOVES = (-1.0, 0.1, -0.1, 8.0, -8.0, 40.0, 1e3, -1e3)
 NODES = 40  # that are tried, at most
 AT_ONCE = 0.9  # of the pairs further apart than a hop: a server, or a step in one place
 UNIFORM = 0.6  # of them, above which several exchanges a round are meant
-SHOWN = 0.8  # of the messages over one hop that must be seen for the late ones to be judged
 
 
 @dataclass(frozen=True)
 class Delays:
     """``rounds[j, i]``: after how many rounds node i first differs when node j's targets differ; NEVER where it was not
-    seen to, or node j was not tried. ``hops`` are the distances in the graph."""
+    seen to, or node j was not ``tried``, its targets changed. ``hops`` are the distances in the graph."""
 
     labels: tuple[Hashable, ...]
     tried: Array
@@ -60,11 +59,16 @@ class Delays:
 
     @property
     def _far(self) -> Array:
-        return self.tried[:, None] & (self.hops >= 2) & np.isfinite(self.hops)
+        return self._moved & (self.hops >= 2) & np.isfinite(self.hops)
 
     @property
     def _near(self) -> Array:
-        return self.rounds[self.tried[:, None] & (self.hops == 1)]
+        return self.rounds[self._moved & (self.hops == 1)]
+
+    @property
+    def _moved(self) -> Array:
+        """The nodes, (n, 1), whose own points move with their targets: of the others nobody can know."""
+        return np.diag(self.rounds)[:, None] < NEVER
 
     @property
     def _hops_after(self) -> Array:
@@ -100,13 +104,9 @@ class Delays:
         return [(j, i) for j, i in pairs]
 
     def late(self) -> list[tuple[int, int]]:
-        """The neighbours (j, i) for which i hears of j later than others do of theirs; none where too few messages were
-        seen to judge."""
+        """The neighbours (j, i) for which i hears of j later than others do of theirs, or never."""
         near = self.tried[:, None] & (self.hops == 1)
-        shown = near & (self.rounds < NEVER)
-        if not near.any() or shown.sum() < SHOWN * near.sum():
-            return []
-        unit = self.rounds[near].min()
+        unit = self.rounds[near].min(initial=NEVER - 1)
         return [(int(j), int(i)) for j, i in np.argwhere(near & (self.rounds > unit))]
 
     @property
@@ -115,20 +115,16 @@ class Delays:
         hop = [self.rounds[self.tried[:, None] & (self.hops == h) & (self.rounds < NEVER)] for h in (1, 2)]
         return float(np.median(hop[1]) - np.median(hop[0])) if all(len(each) for each in hop) else 1.0
 
-    def one_way(self, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """The late messages that come no sooner than by a detour, while those the other way are not late."""
-        return [(j, i) for j, i in pairs if (i, j) not in pairs and self._detours(j, i)]
-
-    def by_detour(self, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """The late edges over which nothing went, as what crosses them came no sooner than by another way."""
-        return [(j, i) for j, i in pairs if (i, j) in pairs and j < i and self._detours(j, i)]
+    def by_detour(self) -> list[tuple[int, int]]:
+        """The late messages that come no sooner than by another way, or never."""
+        return [(j, i) for j, i in self.late() if self._detours(j, i)]
 
     def _detours(self, j: int, i: int) -> bool:
         unit = self.rounds[self.tried[:, None] & (self.hops == 1)].min()
         links = np.where(self.hops == 1, 1.0, 0.0)
         links[i, j] = links[j, i] = 0.0
         way = shortest_path(links, unweighted=True, indices=j)[i]
-        return bool(self.rounds[j, i] - unit >= (way - 1) / self.hops_a_round)
+        return bool(self.rounds[j, i] - unit >= min((way - 1) / self.hops_a_round, ROUNDS))
 
 
 def delays(
@@ -139,10 +135,11 @@ def delays(
     n = form.space.n_observed
     rng = np.random.default_rng(seed)
     chosen = sorted(rng.permutation(n)[:NODES].tolist())
+    chosen = [j for j in chosen if with_targets(problem, form.labels[j], MOVES[0]) is not None]
     least = np.full((n, n), NEVER)
     _listen(algorithm, problem, seed, product(chosen, MOVES), least, at)
-    tried = np.diag(least) < NEVER  # its own point moves: else nobody can know
-    return Delays(tuple(form.labels[:n]), tried, least, hops(form)[:n, :n]) if tried.any() else None
+    found = Delays(tuple(form.labels[:n]), np.isin(np.arange(n), chosen), least, hops(form)[:n, :n])
+    return found if (np.diag(least) < NEVER).any() else None
 
 
 def confirmed(algorithm: AbstractAlgorithm, problem: Problem, found: Delays, seed: int) -> Delays:

@@ -18,7 +18,7 @@ from ..terms import Array, Strength
 from ..terms.penalties import is_equality
 from .algorithms import AbstractAlgorithm
 from .balance import MIXING, Family, accepted, balanced, by_factor, node_factors, other_penalties, plain_penalties
-from .behaviour import drift, goes_to_and_fro, settles, too_long_for
+from .behaviour import drift, goes_to_and_fro, same, settles, too_long_for
 from .course import Course, run
 from .instances import scaled
 from .limits import Limit, Optimum
@@ -176,8 +176,8 @@ def names(seen: Examined, noisy: bool, seeded: bool) -> Iterator[Finding]:
         )
     elif again and consensus and not noisy and not (exact and exact[0].kind == "nodes"):
         yield from _of_drift(seen, disagreement)
-    if again and not noisy and not exact and seen.algorithm.takes_start:
-        yield from _of_start(seen)
+    if again and not exact:
+        yield from _of_start(seen, noisy)
 
 
 def _of_mixing(seen: Examined, disagree: bool) -> Iterator[Finding]:
@@ -256,13 +256,16 @@ def _of_drift(seen: Examined, disagreement: float) -> Iterator[Finding]:
         yield Finding("drift", "remark", f"wrong on equal data, too: {found:.1e} from the optimum")
 
 
-def _of_start(seen: Examined) -> Iterator[Finding]:
+def _of_start(seen: Examined, noisy: bool) -> Iterator[Finding]:
     """The end of the run that begins at the optimum."""
-    optimum, limit = seen.optimum, seen.limit
-    other = run(seen.algorithm, seen.problem, seen.course.total, start=optimum.w, seed=seen.seed)
+    optimum, limit, other = seen.optimum, seen.limit, seen.course
+    if seen.algorithm.takes_start and not noisy:
+        other = run(seen.algorithm, seen.problem, other.total, start=optimum.w, seed=seen.seed)
     moved = optimum.length(other.at(1.0) - limit.point) / optimum.size if other.finite else 0.0
     said = f"begun at the optimum, it ends {moved:.1e} from here"
-    if moved > DEPENDS * limit.distance and optimum.distance(other.at(1.0)) < 0.5 * limit.distance:
+    if same(other, seen.course):
+        yield Finding("start", "not tried", "runs differ, or it takes no start, or no notice of one")
+    elif moved > DEPENDS * limit.distance and optimum.distance(other.at(1.0)) < 0.5 * limit.distance:
         yield Finding("start", "name", f"the end depends on the start, steps die out or a state begins wrongly: {said}")
     elif moved > DEPENDS * limit.distance and limit.distance < ROUGH:
         yield Finding("start", "name", f"few digits: it stops anywhere near the optimum, as rounded numbers do; {said}")

@@ -194,7 +194,8 @@ class _Referee:
             return
         if not self.course.total:
             if self.course.ended != "raised":
-                self.evidence.add("limit", "fails", f"it gave no points: {self.course.why}")
+                what, outcome = ("the rest", "not tried") if self.course.ended == "time" else ("limit", "fails")
+                self.evidence.add(what, outcome, f"it gave no points: {self.course.why}")
             return
         self._try("repetition", self._repeated)
         if not self.repeats.reads and (any(self.course.moves) or (self.limit and self.limit.kind == RIGHT)):
@@ -205,13 +206,14 @@ class _Referee:
         noisy = not (self.repeats.same_seed and self.repeats.other_seed)
         if noisy:
             self.limit = self._over_seeds(optimum)
+            self.evidence.skip("order", "runs differ")
+        if self.limit is not None and self.limit.kind in ("wrong", "never settles"):
+            self._try("limit", self._in_even_units)
         if self.repeats.same_seed:
             self._try("locality", lambda: self._locality(noisy))
         else:
             said = "as runs with the same seed differ, nothing can be told from their differences"
             self.evidence.skip("locality", said)
-        if self.limit is not None and self.limit.kind in ("wrong", "never settles"):
-            self._try("limit", self._in_even_units)
         self._judged(optimum, self.course, self.limit, noisy)
         if not noisy:
             self._try("order", lambda: self.evidence.order(self.algorithm, self.problem, self.course, self.seed))
@@ -296,7 +298,7 @@ class _Referee:
         return Audit(
             algorithm=self.algorithm.name,
             kind=self.kind,
-            verdict=self.evidence.verdict(self.limit, course.ended == "raised"),
+            verdict=self.evidence.verdict(self.limit, course.ended),
             findings=self.evidence.ordered(),
             claims=self.evidence.claims,
             rounds=course.total,

@@ -218,6 +218,32 @@ def test_the_time_is_kept():
     assert not report.ok
 
 
+def test_no_time_for_a_round_is_no_mistake():
+    def hangs(problem):
+        time.sleep(2.0)
+        yield from primal_dual(problem)
+
+    report = gr.audit(network("l2"), hangs, seconds=0.2)
+    assert (report.verdict, report.rounds, report.ok) == ("undecided", 0, False)
+    assert not any(each.outcome == "fails" for each in report.findings)
+    assert report.untried
+
+
+def stops(state, node, messages):
+    """A right descent that stops after 15 rounds, and begins where it likes."""
+    w, k = (np.zeros(node.d), 0) if state is None else state
+    w = gradient_step(w, node, messages)[0] if k < 15 else w
+    return (w, k + 1), w
+
+
+def test_a_start_of_which_no_notice_is_taken_was_not_tried():
+    loss = gr.SquaredLoss(gr.NodeData.from_dict({i: (np.eye(2), np.array([i, 1.0 + i])) for i in range(3)}))
+    problem = gr.Problem(loss + 9.0 * gr.TotalVariation(nx.path_graph(3), gr.SquaredL2()))
+    report = gr.audit(problem, stops, claims=["limit"], rounds=300)
+    assert (report.verdict, report.name) == ("wrong", "")
+    assert [each.evidence for each in report.untried] == ["start"]
+
+
 def test_what_hangs_is_left_alone():
     def hangs(problem):
         for k, point in enumerate(primal_dual(problem)):
@@ -305,6 +331,7 @@ def test_noise_without_bias_is_no_mistake():
     report = gr.audit(network("consensus"), lambda problem, seed: gossip(problem, seed=seed, noise=0.3), rounds=800)
     assert report.verdict == "undecided", report
     assert not any(each.outcome == "fails" for each in report.findings)
+    assert "order" in {each.evidence for each in report.untried}
 
 
 # ---- the report ------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,7 +12,9 @@ from audit_cases import network
 
 from graphreg.auditing.algorithms import algorithm_of
 from graphreg.auditing.course import FAR, Course, run, unit_of
+from graphreg.auditing.evidence import Evidence
 from graphreg.auditing.limits import Optimum, limit_of
+from graphreg.auditing.referee import CLAIMS
 
 AWAY = np.random.default_rng(0).normal(size=(9, 2))
 
@@ -39,8 +42,9 @@ def course(points, rounds=3000):
         (lambda w, k: w + 0.1 * (-1) ** k * AWAY, "never settles"),
         (lambda w, k: w + k**-0.2 * AWAY, "undecided"),
         (lambda w, k: w + (0.5 - 1e-5 * k) * AWAY, "undecided"),
+        (lambda w, k: w + 0.1 * (np.cos(np.log(k)) * AWAY + np.sin(np.log(k)) * AWAY[::-1]), "undecided"),
     ],
-    ids=["linear", "1/k", "k^-0.5", "1/k elsewhere", "elsewhere", "to and fro", "k^-0.2", "slow"],
+    ids=["linear", "1/k", "k^-0.5", "1/k elsewhere", "elsewhere", "to and fro", "k^-0.2", "slow", "around"],
 )
 def test_limits_by_kind(optimum, points, kind):
     assert limit_of(course(partial(points, optimum.w)), optimum).kind == kind
@@ -50,13 +54,29 @@ def test_few_rounds_decide_nothing(optimum):
     assert limit_of(course(lambda k: optimum.w + k**-1.0 * AWAY, 50), optimum).kind == "undecided"
 
 
-@pytest.mark.parametrize(("bias", "kind"), [(0.0, "undecided"), (0.2, "wrong")])
-def test_noise_is_told_from_bias(optimum, bias, kind):
+@pytest.mark.parametrize(
+    ("bias", "noise", "kind"),
+    [
+        (lambda k: 0.0, 0.1, "undecided"),
+        (lambda k: 0.2, 0.1, "wrong"),
+        (lambda k: 0.5 - 1e-5 * k, 1e-4, "undecided"),  # at the same pace without noise it is, too
+        (lambda k: 1.0 + k**-0.2, 1e-3, "wrong"),
+        (lambda k: k**-0.2, 1e-3, "undecided"),
+    ],
+    ids=["none", "bias", "the same pace", "k^-0.2 elsewhere", "k^-0.2"],
+)
+def test_noise_is_told_from_bias(optimum, bias, noise, kind):
     runs = []
     for seed in range(5):
         rng = np.random.default_rng(seed)
-        runs.append(course(lambda k, rng=rng: optimum.w + bias * AWAY + 0.1 * rng.normal(size=AWAY.shape), 1500))
+        runs.append(course(lambda k, rng=rng: optimum.w + bias(k) * AWAY + noise * rng.normal(size=AWAY.shape), 1500))
     assert limit_of(runs[0], optimum, tuple(runs[1:])).kind == kind
+
+
+@pytest.mark.parametrize(("ended", "verdict"), [("time", "undecided"), ("ended", "no limit"), ("raised", "no limit")])
+def test_no_round_in_time_is_undecided(optimum, ended, verdict):
+    none = replace(course(None, 0), ended=ended)
+    assert Evidence(None, CLAIMS).verdict(limit_of(none, optimum), ended) == verdict
 
 
 def test_a_distance_that_noise_does_not_explain_is_not_said_to_be_noise(optimum):

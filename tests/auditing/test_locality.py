@@ -50,6 +50,73 @@ def test_signs_that_hide_messages_are_not_late():
     assert not found.late()
 
 
+def ring(n=4):
+    rng = np.random.default_rng(0)
+    samples = {i: (rng.normal(size=(4 + i, 2)), rng.normal(size=4 + i)) for i in range(n)}
+    loss = gr.SquaredLoss(gr.NodeData.from_dict(samples))
+    return gr.Problem(loss + 0.3 * gr.TotalVariation(nx.cycle_graph(n), gr.SquaredL2()))
+
+
+def stepping(heard, waits=False):
+    """Descent at nodes, of which i hears of j where ``heard(i, j)``; they may wait for the first message."""
+
+    def step(state, node, messages):
+        w = np.zeros(node.d) if state is None else state
+        if messages or not waits:
+            pull = sum((node.weight[j] * (w - v) for j, v in messages.items()), 0.0 * w)
+            w = w - (node.gradient(w) + pull) / (node.smoothness + 4.0)
+        return w, {j: w for j in node.neighbours if heard(j, node.label)}
+
+    return step
+
+
+def by_turns(problem):
+    """Descent in which one edge in turn carries messages, and all else is what was heard last."""
+    o = problem.oracles()
+    w, k, m = np.zeros((o.n, o.d)), 0, len(o.tail)
+    step, heard = 1.0 / (o.smoothness + 4.0), np.zeros((2, m, o.d))
+    while True:
+        e = k % m
+        heard[:, e] = w[o.head[e]], w[o.tail[e]]
+        g = o.gradient(w)
+        np.add.at(g, o.tail, o.weight[:, None] * (w[o.tail] - heard[0]))
+        np.add.at(g, o.head, o.weight[:, None] * (w[o.head] - heard[1]))
+        w, k = w - step[:, None] * g, k + 1
+        yield w
+
+
+NOTHING = "nothing crosses [(0, 1), (1, 2)]"
+AT_LEAST = "in the rounds that were looked at"
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "wrong", "outcomes", "said"),
+    [
+        (stepping(lambda i, j: 1 not in (i, j)), True, ["fails", "name"], NOTHING),
+        (stepping(lambda i, j: 1 not in (i, j), waits=True), True, ["fails", "name"], NOTHING),
+        (stepping(lambda i, j: 1 not in (i, j)), False, ["remark"], f"held back, or {NOTHING} {AT_LEAST}"),
+        (
+            stepping(lambda i, j: i != 1),
+            True,
+            ["remark"],
+            "what comes late or not at all (1 of 0, 1 of 2) is held back, ",
+        ),
+        (stepping(lambda i, j: True), False, ["holds"], "something of every neighbour arrives in time"),
+        (by_turns, False, ["fails", "name"], "held back, or nothing crosses [("),
+    ],
+    ids=["alone", "alone, waiting", "alone, and right", "deaf", "all", "by turns"],
+)
+def test_what_nothing_crosses_is_not_prompt(algorithm, wrong, outcomes, said):
+    """A node that hears of nobody, nor they of it, was said to hear of all in time; what crosses an edge every fourth
+    round, never to cross it."""
+    evidence = Evidence(None, ("prompt", "local"))
+    evidence.locality(algorithm_of(algorithm), ring(), 0, 0, noisy=False, wrong=wrong)
+    found = [each for each in evidence.found if each.evidence == "promptness"]
+    assert [each.outcome for each in found] == outcomes
+    assert found[0].sentence.startswith(said)
+    assert found[0].sentence.endswith(AT_LEAST) == ("held back, or" in said)
+
+
 def stranger(problem):
     C = metropolis(problem)
     C[0, 6], C[6, 0], C[0, 0], C[6, 6] = 0.1, 0.1, C[0, 0] - 0.1, C[6, 6] - 0.1

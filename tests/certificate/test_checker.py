@@ -435,7 +435,12 @@ def test_the_program_ends_with_what_it_found(tmp_path, capsys):
     made, wrong = chain("L1"), chain("L1") | {"within": "1"}
     name = checked(made).hash
     assert ended(tmp_path, capsys, made, "--model", name)[0] == 0
-    assert "NOT PROVED: the proof is of another model, " + name in ended(tmp_path, capsys, made, "--model", name[1:])[1]
+    assert "NOT PROVED: the proof is of another model, " + name in ended(tmp_path, capsys, made, "--model", "0" * 64)[1]
+    for no_hash in (name[1:], name[1:] + "g", "river.toml", ""):
+        with pytest.raises(SystemExit) as refused:
+            ended(tmp_path, capsys, made, "--model", no_hash)
+        assert refused.value.code == 2
+        assert f"--model: no hash, 64 of 0-9 and a-f: {no_hash!r}; `graphreg hash` has" in capsys.readouterr().err
     assert ended(tmp_path, capsys, wrong)[0] == 1
     assert ended(tmp_path, capsys, {})[0] == verify.main([str(tmp_path)]) == 2
     boxed = made | {"within": BOX}

@@ -124,6 +124,7 @@ def test_hostile_files_are_refused_quickly(judged, name):
     [
         (None, [], 0, "<= infimum <="),
         (None, ["--model", "0" * 64], 1, "another model"),
+        (None, ["--model", "river.toml"], 2, ""),
         (None, ["--gap", "1e-3"], 0, "apart"),
         (None, ["--seconds", "0"], 1, "the time is up (--seconds)"),
         (BOX, [], 8, "WITHIN A BOX ONLY: "),

@@ -148,7 +148,9 @@ def test_the_time_is_limited(proof):
         ({"strength": "0"}, "positive"),
         ({"penalty": "L7"}, "unknown penalty 'L7'"),
         ({"tail": [0, 0]}, "Error|balance|domain"),
-        ({"tail": [1, 1]}, "a loop"),
+        ({"tail": [0, 2]}, "edges: 0: edge 1 is a loop"),
+        ({"weight": ["1"]}, "edges: 0: weight: no list of 2 entries"),
+        ({"weight": ["1", "0.5"]}, "edges: 0: weight: 1: not the spelling of a double: '0.5'"),
         ({"tail": [0, True]}, "no integer"),
         ({"features": [0, 0]}, "distinct"),
         ({"penalty": "NonNegative", "strength": "1"}, "one-sided"),
@@ -169,5 +171,30 @@ def test_blocks_stand_in_lists(empty):
     none = document(1, 1, ([], []), [[0]], [], [])
     check(json.dumps(none).encode())
     for way in (("model", "samples"), ("model", "edges"), ("dual", "flows"), ("dual", "prices")):
-        with pytest.raises(NotProvedError, match="no list of None entries"):
+        with pytest.raises(NotProvedError, match=f"^{way[1]}: no list: "):
             check(json.dumps(changed(none, *way, empty)).encode())
+
+
+@pytest.mark.parametrize(
+    ("way", "value", "message"),
+    [
+        (("model", "labels"), ["a", "b", "a"], "of the labels 'a' stands twice"),
+        (("model", "columns"), ["x", "x"], "of the columns 'x' stands twice"),
+        (("model", "labels", 1), 1, "labels are strings"),
+        (("model", "labels"), [], "labels are strings, and some"),
+        (("w", 2), ["1"], "w: 2: no list of 2 entries"),
+        (("w", 2, 1), "0.5", "w: 2: 1: not a number: '0.5'"),
+        (
+            ("model", "samples", 0, "offset", 3),
+            ["0.5"],
+            "samples: 0: offset: 3: 0: not the spelling of a double: '0.5'",
+        ),
+        (("model", "samples", 0, "node", 3), -1, "samples: 0: node: 3: no integer in"),
+        (("dual", "flows", 0), [], "dual point of block 1: no list of 2 entries"),
+        (("claims",), [], "'bounds' must be claimed, and else only near"),
+        (("claims", 0), {}, "claims: 0: KeyError: 'says'"),
+    ],
+)
+def test_a_refusal_says_where(proof, way, value, message):
+    with pytest.raises(NotProvedError, match=f"^{message}"):
+        check(json.dumps(changed(proof, *way, value)).encode())
