@@ -3,8 +3,9 @@
 Graphs of twelve kinds, losses, penalties and models of rows of all kinds, few and many samples, strengths over six
 decades. `PrimalDual`, `InteriorPoint`, `Exact`, `DynamicProgramming` and `LinearSystem` solve each problem where they
 apply, and so does ``solve()``, each in a process of its own: once where nothing is loaded or compiled yet, and again;
-what takes little in three processes, of which the least counts. CPU seconds of one thread; nobody is given more than three times those of ``solve()``. ``--constants`` fits those of
-``graphreg.running.predicting`` to what was measured, where rounds were not compiled; take other seeds to judge them.
+what takes little in three processes, of which the least counts. CPU seconds of one thread; nobody is given more than
+three times those of ``solve()``. ``--constants`` fits those of ``graphreg.running.predicting`` to what was measured,
+where rounds were not compiled; take other seeds to judge them.
 """
 
 from __future__ import annotations

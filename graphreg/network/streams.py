@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.random import Generator, Philox, SeedSequence
 
+from ..base.clock import alarm
 from ..terms import Array
 
 KINDS = ("samples", "availability", "start", "cluster coin", "network coin")  # what is drawn, a family of streams each
@@ -41,7 +42,8 @@ class Streams:
         rounds = max(1, AHEAD // size)
         chunk, offset = divmod(at, rounds)
         if self._ahead is None or self._ahead[0] != (chunk, size):
-            drawn = [self.generator(k, chunk, size).random((rounds, size)) for k in range(len(self._keys))]
+            with alarm():  # of many streams
+                drawn = [self.generator(k, chunk, size).random((rounds, size)) for k in range(len(self._keys))]
             self._ahead = (chunk, size), np.array(drawn).reshape(-1, rounds, size)
         return self._ahead[1][:, offset]
 

@@ -18,6 +18,7 @@ from graphreg.base import clock, gate
 from graphreg.certificate import at_infinity, attained
 from graphreg.compiling import conic
 from graphreg.methods import exact
+from graphreg.network.streams import Streams
 
 SEPARABLE = gr.NodeData.from_arrays([[1.0, 2.0], [2.0, 1.0], [-1.0, 0.5], [-3.0, 1.0]], [1, 1, 0, 0], list("aabb"))
 SLOW = 30.0  # seconds that stand for "for ever"
@@ -323,3 +324,10 @@ def test_an_alarm_that_rings_at_the_last_moment_leaves_nothing_behind(monkeypatc
     profiler.enable()
     assert sum(map(len, [[1]] * 1000)) == 1000
     profiler.disable()
+
+
+def test_numbers_for_many_nodes_are_no_longer_drawn_once_time_is_up():
+    streams = Streams(0, "samples", range(20_000))
+    with clock.within(0.02), pytest.raises(clock.OutOfTimeError):
+        streams.uniform(0, 4)
+    np.testing.assert_array_equal(streams.uniform(3, 4)[7], Streams(0, "samples", [7]).uniform(3, 4)[0])

@@ -77,7 +77,7 @@ def test_conjugates_are_bounds_up_to_the_ends_of_their_domains(kind, times):
         for share, value in zip(shares, found, strict=True):
             p = abs(decimal.Decimal(float(times * share)) / times)
             true = times * (entropy(p) - p if kind == "counts" else entropy(p) + entropy(1 - p))
-            assert 0 <= decimal.Decimal(float(value)) - true <= times * decimal.Decimal(4e-12)
+            assert 0 <= decimal.Decimal(float(value)) - true <= times * decimal.Decimal("4e-12")
 
 
 def test_no_bound_lies_above_an_infimum_far_out():
