@@ -272,7 +272,10 @@ class OneSidedConePenalty(OneSidedDomain, AbstractConePenalty, AbstractOneSided)
     """A function that is not even."""
 
     def accuracy(self) -> float:
-        return 1e-4  # of the prox where phi does not grow: the root of the 1e-8 to which Clarabel knows a minimum
+        return 4e-4  # of the prox where phi does not grow: roots of the 1e-8 to which Clarabel knows a minimum
+
+    def clip(self, u: Array) -> Array:
+        return self.span(super().clip(self.span(u)))
 
     def step_to_boundary(self, start: Array, end: Array) -> Array:
         def inside(t: Array) -> Array:

@@ -95,10 +95,12 @@ def step_to_boundary(penalty: AbstractPenalty, probe: Probe) -> Failures:
     inside = probe.inside
     end = frozen(2.0 * probe.points[probe.rng.integers(1, len(probe.points), len(inside))])
     margin = max(1e-6, 10.0 * probe.tolerance)
-    yield from fenchel.step_is_sound(probe.rows, penalty.domain.step_to_boundary(inside, end), inside, end)
-    zero = frozen(np.zeros_like(end))
+    domain, zero = penalty.domain, frozen(np.zeros_like(end))
+    t = domain.step_to_boundary(inside, end)
+    yield from fenchel.step_is_sound(probe.rows, t, inside, end, span=domain.span)
     if not probe.outside(zero).any():
-        yield from fenchel.step_is_sound(probe.rows, penalty.domain.step_to_boundary(zero, end), zero, end, margin)
+        t = domain.step_to_boundary(zero, end)
+        yield from fenchel.step_is_sound(probe.rows, t, zero, end, margin, domain.span)
 
 
 def dual_prox(penalty: AbstractPenalty, probe: Probe) -> Failures:

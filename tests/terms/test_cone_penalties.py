@@ -58,6 +58,22 @@ def test_what_is_right_passes_the_check(name, derive):
     assert report.ok, str(report)
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda z: cp.pos(cp.sum(z) - 1),
+        lambda z: cp.pos(cp.sum(z)),
+        lambda z: cp.pos(z[0] - z[1] - 1),
+        lambda z: cp.square(cp.pos(cp.sum(z) - 1)),
+    ],
+    ids=["beyond 1", "beyond 0", "differences", "squares"],
+)
+def test_what_is_flat_along_a_direction_passes_the_check(function):
+    """Rounding leads out of the line in which prices can lie, whatever they are near."""
+    report = check_penalty(AbstractPenalty.from_cvxpy(function), k=2)
+    assert report.ok, str(report)
+
+
 class DoubledStep(ConePenalty):
     def prox(self, v, step):
         return super().prox(v, 2.0 * np.asarray(step))
