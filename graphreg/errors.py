@@ -101,6 +101,13 @@ class WorkerError(GraphregError, RuntimeError):
         self.found = found
 
 
+class MissingError(GraphregError, KeyError):
+    """A key that a mapping of results does not have."""
+
+    def __str__(self) -> str:
+        return page(Exception.__str__(self))  # that of a KeyError is its repr
+
+
 class InternalError(GraphregError, RuntimeError):
     """Something that cannot be unless graphreg itself is wrong: bounds that cross."""
 

@@ -21,6 +21,7 @@ from ..base.escaping import visible
 from ..base.messages import count, look_alike, other_types, retyped
 from ..certificate import Clusters, relative_in_words
 from ..errors import DataError, GraphregError, ModelError
+from .matching import JOINED, LONE
 from .reading import UsedRows, checked_rows, unreached
 
 if TYPE_CHECKING:
@@ -58,8 +59,8 @@ class Fit(Shown):
         The rows that were used.
     loss : str
         The name of the loss with its options, and ``why`` it was taken.
-    remarks : tuple of str
-        What was done to the table and the graph.
+    said : tuple of str
+        What was said of the table and the graph before anything was fitted; see ``remarks``.
     graph : Graph
         With all nodes of the table.
     how : (str, str)
@@ -83,7 +84,7 @@ class Fit(Shown):
     rows: UsedRows = field(repr=False)
     loss: str
     why: str
-    remarks: tuple[str, ...]
+    said: tuple[str, ...]
     graph: gr.Graph = field(repr=False)
     pooled: CrossValidation | None = field(default=None, repr=False)
     how: tuple[str, str] = field(default=("5", ""), repr=False)
@@ -100,6 +101,11 @@ class Fit(Shown):
             return False
         found, (worse, noise) = self.validation, self.validation.behind(0, self.pooled)
         return worse < {"min": 0.0, "1se": found.standard_error[found.index("min")], "paired": noise}[found.rule]
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What was done to the table and the graph."""
+        return tuple(each.replace(LONE, JOINED, 1) if self.takes_all else each for each in self.said)
 
     @property
     def solution(self) -> gr.Solution:

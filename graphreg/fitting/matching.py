@@ -16,6 +16,7 @@ from .reading import as_text, unreached
 SPACES = 'ids="strip" takes such spaces off'
 TEXT = 'ids="text" compares them as text'
 ALIKE = "labels that differ in case or in zeros are to be written alike, in the table or in the graph"
+LONE, JOINED = "fitted alone: ", "fitted by the one model for all: "  # nodes without edges
 WORD = 4  # letters: of shorter words one letter makes another
 DOUBTED, MOST = 20, 2000  # labels that are looked at, and those that they are compared with
 
@@ -29,12 +30,12 @@ def untied(seen: Collection[Hashable], graph: Graph, lacking: Collection[Hashabl
     empty = [label for label in graph.labels if label not in seen]
     lost = unreached(seen, graph)
     for labels, what in (
-        (alone, "edges, and are fitted alone"),
-        ([label for label in empty if label not in lost], "rows, and follow their neighbours"),
-        ([label for label in empty if label in lost], "rows, and no path of edges to one that has"),
+        (alone, f"edges, and are {LONE}"),
+        ([label for label in empty if label not in lost], "rows, and follow their neighbours: "),
+        ([label for label in empty if label in lost], "rows, and no path of edges to one that has: "),
     ):
         if labels:
-            remarks.append(f"{len(labels):,} of {size:,} nodes have no {what}: {few(map(repr, labels))}")
+            remarks.append(f"{len(labels):,} of {size:,} nodes have no {what}{few(map(repr, labels))}")
     return remarks + [f"no rows at {label!r}{hint}" for label, hint in doubts(empty, [*lacking, *alone], seen)]
 
 

@@ -23,7 +23,7 @@ from ..catalogue import named
 from ..errors import DataError, GraphError, MethodError, ModelError, TermError
 from ..inputs import plain_label
 from .fit import Fit
-from .matching import doubts, refuse_look_alikes, untied
+from .matching import LONE, doubts, refuse_look_alikes, untied
 from .reading import LEVELS, Asked, UsedRows, checked_rows, coded, graph_of, opened, read, unreached
 
 STRENGTHS = 20  # of the grid, down over three decades
@@ -314,7 +314,7 @@ def _joined(rows: UsedRows, graph: gr.Graph, said: Sequence[str]) -> tuple[gr.Gr
     if lacking:
         s = "s" * (len(lacking) > 1)
         which = few([repr(label) for label in lacking])
-        remarks.append(f"{len(lacking):,} node{s} of the table not in the graph, fitted alone: {which}")
+        remarks.append(f"{len(lacking):,} node{s} of the table not in the graph, {LONE}{which}")
         remarks += [f"no node {label!r} in the graph{hint}" for label, hint in doubts(lacking, (), known)]
     remarks += untied(seen, graph, lacking)
     return gr.Graph((*graph.labels, *lacking), graph.tail, graph.head, graph.weight) if lacking else graph, remarks

@@ -14,14 +14,14 @@ import pandas as pd
 from .. import checks
 from ..base.clock import in_time
 from ..base.lazy import stats
-from ..base.messages import count, few, unknown_labels, warn
+from ..base.messages import count, unknown_labels, warn
 from ..base.tables import Table
 from ..errors import DataError, GraphError, MethodError
 from ..form import Form
 from ..inputs import Graph
 from ..terms import Array, feature_of
 from .given import form_given, graph_given
-from .local import COVARIANCES, LocalFits, data_fits, determined, local_fits, names_of, only, spared
+from .local import COVARIANCES, LocalFits, data_fits, determined, left_open, local_fits, only, spared
 from .wald import EndsUnderTest, Noise, Reference, degrees, noise_of, noiseless, wald
 
 # ---- results and assumptions in sentences ----------------------------------------------------------------------------
@@ -154,8 +154,9 @@ def edge_tests(
         inf for chi-square), p_value, adjusted, covariance (what was used), separation (the length of w_i - w_j from
         which (15) holds, in the units of the columns), keep (equality is not rejected), untested (why the edge could
         not be tested, which names the node; empty where it was). Such edges have nan and are kept, and count in no
-        correction: those of nodes without data, with too few samples, collinear features or separable classes,
-        whatever a node penalty makes of these, and those whose covariance is singular or that have no noise.
+        correction: those of nodes without data, with separable classes, whose data leave a tested
+        coefficient open (too few samples, collinear features), whatever a node penalty makes of these, whose estimate
+        is not proved to be near its minimum, and those whose covariance is singular or that have no noise.
 
     Raises
     ------
@@ -182,7 +183,7 @@ def edge_tests(
     form, ends, given, what = _read(loss, graph, features)
     nodes = np.unique(np.concatenate([block.node for block in form.at_nodes]))
     fits, lost = spared(nodes, lambda part: data_fits(only(form, part)))
-    lost |= _open(fits, ends) if len(lost) < len(nodes) and fits.form.edges else {}
+    lost |= _open(fits, ends) if len(lost) < len(nodes) else {}
     lost |= {i: f"the node {form.labels[i]!r} has no data" for i in np.setdiff1d(np.arange(form.n), nodes).tolist()}
     with np.errstate(all="ignore"):  # what overflows is refused or tells nothing
         found = _without(ends, _of_nodes(ends, lost), lambda left: _heard(fits, left, covariance))
@@ -247,7 +248,6 @@ def _warn_of_few(fits: LocalFits, ends: EndsUnderTest) -> None:
 
 
 # ---- the tests -------------------------------------------------------------------------------------------------------
-OPEN = "the data of the node {!r} leave {} open, and node penalties decide; test others with features="
 NOISELESS = "both nodes are fitted without error, which leaves no noise to judge by; compare the estimates themselves"
 SINGULAR = (
     "the covariance of the difference of the {} coefficients is singular; give more samples, or features= to test"
@@ -261,10 +261,10 @@ def _of_nodes(ends: EndsUnderTest, lost: Mapping[int, str]) -> Array:
 
 
 def _open(fits: LocalFits, ends: EndsUnderTest) -> dict[int, str]:
-    """The nodes where node penalties alone decide a tested coefficient, each with the reason."""
-    names, open_ = names_of(fits.form), ~determined(fits) & ends.contrast.any(axis=0)
+    """The nodes whose data leave a tested coefficient open, each with the reason."""
+    open_ = fits.fitted[:, None] & ~determined(fits) & ends.contrast.any(axis=0)
     nodes = np.flatnonzero(open_.any(axis=1)).tolist()
-    return {i: OPEN.format(ends.labels[i], few(names[open_[i]], NAMED)) for i in nodes}
+    return {i: f"{left_open(fits, i, open_[i])}; test others with features=" for i in nodes}
 
 
 def _without(ends: EndsUnderTest, untested: Array, test: Callable[[EndsUnderTest], pd.DataFrame]) -> pd.DataFrame:

@@ -23,7 +23,7 @@ from ..inputs import NodeData
 from ..terms import Array, Space, times
 from ..terms.losses import AbstractQuadraticLoss
 from .components import Components
-from .local import SINGULAR, condition
+from .local import flat
 from .mixed import Described, HierarchicalEstimate, fitted
 from .recursion import upward
 
@@ -132,7 +132,7 @@ def shrunken(read: Described, found: Components) -> JamesSteinEstimate:
     A, b = up.A[:n], up.b[:n]
     kept = up.stored[0]
     others = up.A[-1] - (A - rho * A @ kept.slope)  # what the root sees of all but node i; in units of 1 / sigma^2
-    short = np.flatnonzero(condition(others) < SINGULAR)
+    short = np.flatnonzero(flat(others)[1].any(axis=(1, 2)))
     if short.size:
         raise DataError(
             f"without the node {read.form.labels[short[0]]!r} the samples do not determine the coefficients of the "

@@ -18,13 +18,14 @@ import pandas as pd
 
 from .. import checks
 from ..base.display import Suggesting
+from ..base.messages import few
 from ..certificate import Certificate, Certifier, at_infinity
 from ..errors import DataError, MethodError
 from ..form import Form, SampleBlock, without_edges
 from ..methods import Exact
 from ..oracles import STEPPING, NodeGradients, minimisers, without_gradient
 from ..running import solved
-from ..terms import Array, batches, feature_of, gram
+from ..terms import Array, batches, gram
 from ..terms.losses import AbstractSmoothLoss, at_rows
 
 COVARIANCES = ("HC0", "HC1", "HC2", "HC3", "HC4", "model")
@@ -43,15 +44,18 @@ class LocalFits(Suggesting):
     coef : (n, d)
         The estimates; nan at nodes without data. Of standardised features per standard deviation, as H_i is.
     hessian : (n, d, d)
-        H_i at the estimates.
+        H_i at the estimates; along what neither data nor ground edges see, 1 in units of the design.
     counts : (n,)
         m_i, the number of samples.
+    ranks : (n,)
+        The numbers of coefficients, or of combinations of them, that the data determine.
     """
 
     form: Form
     coef: Array
     hessian: Array
     counts: Array
+    ranks: Array
 
     def __repr__(self) -> str:
         return f"<LocalFits of {int(self.fitted.sum())} of {len(self.counts)} nodes, {self.form.d} coordinates each>"
@@ -84,7 +88,7 @@ class LocalFits(Suggesting):
     def score_covariance(self, kind: str = "HC3") -> Array:
         """S_i, the covariance of the score of each node, (n, d, d).
 
-        HC0: sum_r g_r g_r' with the scores g_r = s_r l'_r x_r. HC1: that times m_i / (m_i - d). HC2, HC3: with
+        HC0: sum_r g_r g_r' with the scores g_r = s_r l'_r x_r. HC1: that times m_i / (m_i - rank). HC2, HC3: with
         g_r / (1 - h_r)^(1/2) and g_r / (1 - h_r), h_r = s_r l''_r x_r'H_i^-1 x_r the leverage. HC4: with
         g_r / (1 - h_r)^(delta_r / 2), delta_r = min(4, h_r / (mean of h in the node)): HC2's at the mean, more than
         HC3's above twice the mean. "model": sum_r s_r^2 / v_r l''_r x_r x_r', with the sample weights v_r in s_r: what
@@ -105,7 +109,7 @@ class LocalFits(Suggesting):
             for batch in batches(block.node, scores):
                 out[batch.nodes] += gram(batch.X, batch.mask)
         if kind == "HC1":
-            out *= (self.counts / np.maximum(self.counts - self.form.d, 1))[:, None, None]
+            out *= (self.counts / np.maximum(self.counts - self.ranks, 1))[:, None, None]
         return out
 
     def covariance(self, kind: str = "HC3") -> Array:
@@ -194,88 +198,112 @@ class LocalFits(Suggesting):
     def short(self, what: str) -> dict[int, str]:
         """The nodes whose samples leave nothing to tell the noise by, each with these words."""
         return {
-            i: f"the node {self.form.labels[i]!r} has {self.counts[i]} samples for {self.form.d} coefficients: no "
+            i: f"the node {self.form.labels[i]!r} has {self.counts[i]} samples for {self.ranks[i]} coefficients: no "
             f"residual degrees of freedom are left for the noise, which {what} needs; give it more samples, or use "
             "fewer features"
-            for i in np.flatnonzero(self.fitted & (self.counts <= self.form.d)).tolist()
+            for i in np.flatnonzero(self.fitted & (self.counts <= self.ranks)).tolist()
         }
+
+    def unproved(self) -> Array:
+        """The nodes, a mask (n,), whose part of the gap is not small beside 1/2 tr(H^-1 S), by which noise leaves an
+        estimate above the minimum: they may be off by more than a hundredth of their errors."""
+        part, most = np.zeros(self.form.n), np.zeros(self.form.n)
+        for block, residual in zip(self.form.blocks, sum(self.certificate.residuals, list[Array]()), strict=True):
+            np.add.at(part, block.map.owner, residual)
+        for block in self.form.samples:
+            terms = np.abs(block.prices(self.coef) * block.predict(self.coef)).reshape(len(block.node), -1).sum(axis=1)
+            np.add.at(most, block.node, ROUNDING * (terms + np.abs(block.values(self.coef))))
+            for batch in batches(block.node, self.scores(block)):
+                squares = (batch.X @ self.inverse[batch.nodes]) * batch.X
+                most[batch.nodes] += SMALL * 0.5 * squares.sum(axis=(1, 2))
+        return self.fitted & ~(part <= most)
 
 
 def local_fits(form: Form) -> LocalFits:
     """The local estimates of every node with data, from the losses and smooth ground edges of a form (edges between
-    nodes are left out), by Newton's method.
+    nodes are left out), by Newton's method. Where these leave a direction open, the estimate has no part in it: it is
+    the shortest, in units in which the columns of the node are alike.
 
     Raises
     ------
     MethodError
         For losses or ground edges that are not smooth.
     DataError
-        For a node with too few samples, collinear features or separable classes; it names the node, what is wrong
+        For a node with separable classes, or whose losses are flat at their minimum; it names the node, what is wrong
         there, and the ridge that would help.
     """
     form = without_edges(form.frozen())
     missing = tuple(said.removesuffix(STEPPING) for said in without_gradient(form))
     if missing:
         raise MethodError(f"local fits need smooth losses (HuberLoss, ExpectileLoss): {'; '.join(missing)}", missing)
-    gradients = NodeGradients(form)
-    counts, zero = gradients.counts, np.zeros(form.shape)
-    fitted = np.flatnonzero(counts > 0)
-    designs = check_rank(form, gradients, fitted)
-    w, converged = _newton(gradients, zero)
-    H = gradients.hessians(w)
-    doubtful = np.flatnonzero(~converged[fitted] | (_least(H[fitted], designs) < SUSPICIOUS))
+    gradients, zero, design = NodeGradients(form), np.zeros(form.shape), _design(form)
+    fitted, whole = gradients.counts > 0, design + gradients.hessians(zero) - of_losses(form, zero)
+    w, H, left = _minimised(gradients, zero, whole)
+    doubtful = np.flatnonzero(fitted & ~(left >= SUSPICIOUS))
     if doubtful.size:
-        check_attained(form, fitted[doubtful])
-        if not converged.all():  # a Hessian that vanishes in between (Huber losses) leads Newton's method astray
-            near = solved(form, Exact(), GAP).certificate.w
-            w, converged = _newton(gradients, near)
-            H = gradients.hessians(w)
-        lost = fitted[~converged[fitted] | (_least(H[fitted], designs) < SINGULAR)]
+        check_attained(form, doubtful)
+        if not left[fitted].all():  # a Hessian that vanishes in between (Huber losses) leads Newton's method astray
+            w, H, left = _minimised(gradients, solved(form, Exact(), GAP).certificate.w, whole)
+        lost = np.flatnonzero(fitted & ~(left >= SINGULAR))
         if lost.size:
             why = f"is not determined by its data: the Hessian is singular at the best point found; {MORE}"
             raise UnfitError({i: f"the local fit of the node {form.labels[i]!r} {why}" for i in lost.tolist()}, RIDGE)
-    w[counts == 0] = np.nan
-    return LocalFits(form, w, H, counts)
+    w[~fitted] = np.nan
+    return LocalFits(form, w, H, gradients.counts, form.d - flat(design)[1].any(axis=1).sum(axis=1))
 
 
 def data_fits(form: Form) -> LocalFits:
-    """`local_fits` for tests and intervals: a node whose losses alone run to infinity has none, whatever its node
-    penalties make of it. Of coefficients that are open `determined` tells."""
+    """`local_fits` for tests and intervals. None has a node whose losses alone run to infinity, or determine no
+    coefficient, whatever its node penalties make of it, or whose estimate is not proved to be near the minimum. Of
+    single coefficients that are open `determined` tells."""
     fits = local_fits(form)
     if fits.form.edges:
-        bare, fitted = replace(fits.form, edges=()), np.flatnonzero(fits.fitted)
-        gradients = NodeGradients(bare)
-        start = gradients.hessians(np.zeros(form.shape))[fitted]
-        size = np.einsum("ijj->ij", start)[:, None, :]
-        lift = SINGULAR * np.where(size > 0.0, size, 1.0) * np.eye(form.d)  # what no sample sees does not run
+        bare = replace(fits.form, edges=())
         with np.errstate(all="ignore"):
-            w, converged = _newton(gradients, np.nan_to_num(fits.coef))
-            least = _least(gradients.hessians(w)[fitted] + lift, start + lift)
-        doubtful = fitted[~converged[fitted] | ~(least >= SUSPICIOUS)]
-        left_open = "the data of the node {!r} leave it open ({}), and node penalties decide"
-        check_attained(only(bare, doubtful), doubtful, left_open)
+            left = _minimised(NodeGradients(bare), np.nan_to_num(fits.coef), _design(bare))[2]
+        doubtful = np.flatnonzero(fits.fitted & ~(left >= SUSPICIOUS))
+        endless = "the data of the node {!r} leave it open ({}), and node penalties decide"
+        check_attained(only(bare, doubtful), doubtful, endless)
+    known = determined(fits)
+    lost = {i: UNPROVED.format(form.labels[i]) for i in np.flatnonzero(fits.unproved()).tolist()}
+    lost |= {i: left_open(fits, i, ~known[i]) for i in np.flatnonzero(fits.fitted & ~known.any(axis=1)).tolist()}
+    if lost:
+        raise UnfitError(lost)
     return fits
+
+
+def left_open(fits: LocalFits, i: int, which: Array) -> str:
+    """That the data of a node leave these coefficients open, and why."""
+    m, d, names = fits.counts[i], fits.form.d, few(names_of(fits.form)[which])
+    why = f"it has {m} samples for {d} coefficients" if m < d else COLLINEAR
+    return f"the data of the node {fits.form.labels[i]!r} leave {names} open: {why}"
 
 
 def determined(fits: LocalFits) -> Array:
     """The coefficients (n, d), in the user's units, of a node with data those that no direction without curvature of
     its losses has a share in: along it others may take their place. Of classes a common shift of all is no such
-    direction: it changes nothing, and penalties make their sum 0."""
-    form, names, out = fits.form, names_of(fits.form), np.ones(fits.form.shape, dtype=bool)
-    units = np.diag(form.space.in_units(np.eye(form.d)))  # an intercept takes up the means of standardised features
+    direction: it changes nothing, and their sum is 0."""
+    form, names = fits.form, names_of(fits.form)
+    own = np.diag(form.space.in_units(np.eye(form.d)))  # an intercept takes up the means of standardised features
     curvature, feature = of_losses(form, np.nan_to_num(fits.coef)), names.get_level_values(0)
-    for i in np.flatnonzero(fits.fitted):
-        size = np.sqrt(np.where(np.diag(curvature[i]) > 0.0, np.diag(curvature[i]), 1.0))
-        scaled = curvature[i] / size[:, None] / size[None, :]
-        if names.nlevels > 1:
-            shift = (feature.to_numpy()[:, None] == feature.unique().to_numpy()) * size[:, None]
-            shift /= np.linalg.norm(shift, axis=0)
-            scaled = scaled + shift @ shift.T
-        values, vectors = np.linalg.eigh(scaled)
-        open_ = vectors[:, values <= SINGULAR * values[-1]] / size[:, None]
-        share = np.abs(form.space.in_units(open_.T)) / units * size
-        out[i] = share.max(axis=0, initial=0.0) <= OPEN
-    return out
+    if names.nlevels > 1:
+        size = flat(curvature)[0][:, :, None]
+        shift = (feature.to_numpy()[:, None] == feature.unique().to_numpy()) * size
+        shift *= size / np.linalg.norm(shift, axis=1, keepdims=True)
+        curvature += shift @ shift.transpose(0, 2, 1)
+    units, open_ = flat(curvature)
+    along = (open_ / units[:, :, None]).transpose(0, 2, 1)
+    share = np.abs(form.space.in_units(along.reshape(-1, form.d)).reshape(along.shape)) / own * units[:, None, :]
+    return share.max(axis=1, initial=0.0) <= OPEN
+
+
+def flat(H: Array) -> tuple[Array, Array]:
+    """The units (n, d) in which matrices (n, d, d) have the diagonal 1, and the directions along which they vanish
+    there, of length 1, among columns of 0, (n, d, d)."""
+    diagonal = np.einsum("ijj->ij", H)
+    units = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
+    values, vectors = np.linalg.eigh(H / units[:, :, None] / units[:, None, :])
+    return units, vectors * (values <= SINGULAR * values[:, -1:])[:, None, :]
 
 
 def names_of(form: Form) -> pd.Index:
@@ -316,64 +344,49 @@ def spared(nodes: Array, attempt: Callable[[Array], Any]) -> tuple[Any, dict[int
     return None, lost
 
 
-def _newton(gradients: NodeGradients, w: Array) -> tuple[Array, Array]:
-    """Newton's method at all nodes at once; which of them converged."""
-    d, L = gradients.form.d, gradients.smoothness
+def _minimised(gradients: NodeGradients, w: Array, whole: Array) -> tuple[Array, Array, Array]:
+    """Newton's method at all nodes at once, in units of ``whole``, as a column far from 0 is nearly an intercept: where
+    it ends, the Hessians, with 1 along what ``whole`` does not see, and their least share of it, 0 where it failed."""
+    units, open_ = flat(whole)
+    held = units[:, :, None] * (open_ @ open_.transpose(0, 2, 1)) * units[:, None, :]
+    L = gradients.smoothness
 
     def solve(H: Array, g: Array, left: Array) -> Array:
-        floor = 1e-13 * np.where(np.isfinite(L[left]), L[left], np.trace(H, axis1=1, axis2=2) / d) + 1e-300
-        return np.linalg.solve(H + floor[:, None, None] * np.eye(d), g[:, :, None])[:, :, 0]
+        s = units[left]
+        most = np.where(np.isfinite(L[left]), L[left], np.einsum("ijj->i", H)) / (s**2).sum(axis=1)
+        scaled = (H + held[left]) / s[:, :, None] / s[:, None, :]
+        scaled += (1e-13 * most + 1e-300)[:, None, None] * np.eye(s.shape[1])
+        return np.linalg.solve(scaled, (g / s)[:, :, None])[:, :, 0] / s
 
-    return minimisers(gradients, w, solve, 1e-13)
-
-
-def _least(H: Array, designs: Array) -> Array:
-    """The least curvature of each node along any direction, beside that of its design: what far away is left of it."""
-    root = np.linalg.inv(np.linalg.cholesky(designs))
-    return np.linalg.eigvalsh(root @ H @ root.transpose(0, 2, 1))[:, 0]
+    w, converged = minimisers(gradients, w, solve, 1e-13)
+    w -= np.einsum("ijk,ilk,il->ij", open_, open_, w * units, optimize=True) / units
+    H, root = gradients.hessians(w) + held, np.linalg.inv(np.linalg.cholesky(whole + held))
+    return w, H, np.where(converged, np.linalg.eigvalsh(root @ H @ root.transpose(0, 2, 1))[:, 0], 0.0)
 
 
 SINGULAR = 1e-11  # smallest over largest eigenvalue of a design's matrix whose diagonal is 1
 OPEN = 1e-4  # share of a coefficient in a direction that the data leave open, below which it is rounding
 SEPARABLE = "its classes are separable by the features, or its counts are all 0"
 MORE = "give the node more samples, or drop features"
+COLLINEAR = "columns are collinear there, or 0; one that varies little beside its mean wants standardise=True"
+UNPROVED = (
+    "the estimate of the node {!r} has no small gap; drop columns alike but for rounding, or take standardise=True"
+)
+SMALL = 1e-4  # of what noise leaves of a loss: the square of a hundredth of a standard error
+ROUNDING = 1e-12  # of its terms: what a part of a gap may be off by
 RIDGE = (
     ", or, for an estimate without intervals and tests, add a ridge, for instance 1e-3 * NodePenalty(SquaredL2()) (an "
     'intercept has none but by features=["intercept", ...])'
 )
 
 
-def condition(H: Array) -> Array:
-    """Smallest over largest eigenvalue of each Hessian, in units in which its diagonal is 1."""
-    diagonal = np.sqrt(np.maximum(np.einsum("ijj->ij", H), 1e-300))
-    values = np.linalg.eigvalsh(H / diagonal[:, :, None] / diagonal[:, None, :])
-    return values[:, 0] / np.maximum(values[:, -1], 1e-300)
-
-
-def check_rank(form: Form, gradients: NodeGradients, fitted: Array) -> Array:
-    """sum_r s_r x_r x_r' plus the ground edges of each node with data: whether it determines all coefficients,
-    whatever the targets are."""
-    gram_matrices = np.zeros((form.n, form.d, form.d))
+def _design(form: Form) -> Array:
+    """sum_r s_r x_r x_r' of each node: whether it determines all coefficients, whatever the targets are."""
+    out = np.zeros((form.n, form.d, form.d))
     for block in form.samples:
-        H, k = block.sums(block.scale), block.width
-        gram_matrices += H if H.shape[1] == form.d else np.kron(H, _free_classes(block, k))
-    gram_matrices += gradients.hessians(np.zeros(form.shape)) - of_losses(form, np.zeros(form.shape))
-    matrices = gram_matrices[fitted]
-    reasons, d = dict[int, str](), form.d
-    for k in np.flatnonzero(condition(matrices) < SINGULAR).tolist():
-        i, diagonal = int(fitted[k]), np.diag(matrices[k])
-        node, m = f"the node {form.labels[i]!r}", int(gradients.counts[i])
-        if (diagonal <= 0.0).any():
-            name = form.space.coordinates[int(np.argmin(diagonal))]
-            why = f"the feature {name!r} is 0 in all {m} samples of {node}: its coefficient is not determined there"
-        elif m < d:
-            why = f"{node} has {m} samples for {d} coefficients: its local estimate is not determined"
-        else:
-            why = f"at {node} {dependent(form, matrices[k])}"
-        reasons[i] = f"{why}; {MORE}"
-    if reasons:
-        raise UnfitError(reasons, RIDGE)
-    return matrices
+        H = block.sums(block.scale)
+        out += H if H.shape[1] == form.d else np.kron(H, _free_classes(block, block.width))
+    return out
 
 
 def _free_classes(block: SampleBlock, k: int) -> Array:
@@ -387,17 +400,6 @@ def _free_classes(block: SampleBlock, k: int) -> Array:
 def of_losses(form: Form, w: Array) -> Array:
     """The Hessians at w of the losses alone."""
     return NodeGradients(Form(form.space, form.latent, form.samples, ())).hessians(w)
-
-
-def dependent(form: Form, H: Array) -> str:
-    """The collinear features, those of the null direction, in words."""
-    diagonal = np.sqrt(np.diag(H))
-    direction = np.abs(np.linalg.eigh(H / diagonal[:, None] / diagonal[None, :])[1][:, 0])
-    named = [form.space.coordinates[j] for j in np.flatnonzero(direction > 1e-3 * direction.max())]
-    names = ", ".join(dict.fromkeys(repr(feature_of(name)) for name in named))
-    if any(isinstance(name, tuple) for name in named):
-        return f"the coefficients of {names} are determined up to a common shift of all classes only"
-    return f"the features {names} are collinear"
 
 
 def check_attained(

@@ -269,7 +269,9 @@ class Described:
     def components(self, values: Any, method: str = "reml") -> Components:
         """The variances that the user gave, or those of largest likelihood."""
         likelihood = Likelihood(self.data, self.tree, method == "reml")
-        return estimate(likelihood) if values is None else as_given(likelihood, _values(values, len(self.tree.levels)))
+        found = estimate(likelihood) if values is None else as_given(likelihood, _values(values, len(self.tree.levels)))
+        units = likelihood.restricted * np.linalg.slogdet(self.form.space.in_units(np.eye(self.form.d)))[1]
+        return replace(found, log_likelihood=found.log_likelihood + units)  # of the columns as they are
 
 
 def fitted(read: Described, found: Components) -> HierarchicalEstimate:

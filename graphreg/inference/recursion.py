@@ -23,7 +23,7 @@ from ..base.display import Brief
 from ..errors import DataError
 from ..form import Form
 from ..terms import Array, times
-from .local import SINGULAR, condition, dependent
+from .local import flat
 
 
 @dataclass(frozen=True, repr=False)
@@ -185,5 +185,10 @@ def _check_determined(form: Form, A: Array, size: int) -> None:
     zero = np.flatnonzero(np.diag(A) <= 0)
     if zero.size:
         raise DataError(f"the feature {form.space.coordinates[zero[0]]!r} is 0 in all samples; drop it")
-    if condition(A[None])[0] < SINGULAR:
-        raise DataError(f"over the samples of all nodes together {dependent(form, A)}; drop one of them")
+    open_ = np.abs(flat(A[None])[1][0]).max(axis=1)
+    names = ", ".join(repr(form.space.coordinates[j]) for j in np.flatnonzero(open_ > 1e-3))
+    if names:
+        raise DataError(
+            f"over the samples of all nodes together the features {names} are collinear; drop one of them, or, where "
+            "one varies little beside its mean, read the data with standardise=True"
+        )

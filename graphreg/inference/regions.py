@@ -17,7 +17,7 @@ from ..base.lazy import stats
 from ..base.messages import count, did_you_mean, few
 from ..base.shortcuts import shortcut
 from ..base.tables import ResultWithAssumptions, Table, whole_html
-from ..errors import DataError
+from ..errors import DataError, MissingError
 from ..form import Form
 from ..network import Ledger
 from ..terms import Array
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 EMPTY = "the node has no samples"
-ALONE = "the data of the node leave it open, and node penalties decide"  # of a coefficient without an interval
+ALONE = "the data of the node leave it open"  # of a coefficient without an interval
 INDEFINITE = 1e-8  # so far below 0 an eigenvalue, in the same units, is no rounding
 POINTS = 200  # of an ellipse
 FEW = 3  # nodes left out that are named in a sentence
@@ -224,7 +224,7 @@ class LocalRegions(dict[Hashable, ConfidenceRegion], Suggesting):
     def __missing__(self, label: Hashable) -> ConfidenceRegion:
         if label in self.left_out:
             raise DataError(self.left_out[label])
-        raise KeyError(f"no region at {label!r}: it is no node with data{did_you_mean(label, self)}")
+        raise MissingError(f"no region at {label!r}: it is no node with data{did_you_mean(label, self)}")
 
     def _without(self) -> str:
         """The nodes and the coefficients left out, in a sentence; empty where there is none."""
@@ -258,10 +258,10 @@ def _few(things: list[str]) -> str:
 def local_regions(problem: Any, covariance: str = "HC3", *, seconds: float | None = None) -> LocalRegions:
     """The standard errors, confidence intervals and region of each node's own estimate, from its data alone, by label,
     in the units of the columns where features were standardised; see `local_fits`. Coefficients that the data leave
-    open, so that node penalties decide, as of a column that is the same in all rows of a node, or of one that others
-    make up, are left out there, and said so: ``regions.reasons`` has them. So are nodes whose data do not determine
-    their coefficients or errors, such as those of separable classes, which a ridge only makes finite:
-    ``regions.left_out`` has the reason of each.
+    open, as of a column that is the same in all rows of a node, or of one that others make up, are left out there, and
+    said so: ``regions.reasons`` has them. So are nodes whose data determine no coefficient or no errors, such as those
+    of separable classes, which a ridge only makes finite, and nodes whose estimate is not proved to be near its
+    minimum: ``regions.left_out`` has the reason of each.
 
     Parameters
     ----------
@@ -297,8 +297,7 @@ def local_regions(problem: Any, covariance: str = "HC3", *, seconds: float | Non
     found, lost = spared(nodes, lambda part: _regions(only(form, part), covariance))
     if found is None:
         raise DataError(f"no node has a region: {'; '.join(list(dict.fromkeys(lost.values()))[:FEW])}")
-    without = {i: form.labels[i] for i in nodes.tolist() if form.labels[i] not in found}
-    left_out = {label: lost.get(i, f"{label!r}: {ALONE}") for i, label in without.items()}
+    left_out = {form.labels[i]: lost[i] for i in sorted(lost)}
     return LocalRegions(found, left_out, product(form.space.index, names_of(form)))
 
 
@@ -320,11 +319,10 @@ def _regions(form: Form, covariance: str) -> dict[Hashable, ConfidenceRegion]:
         )
         none = [f"{', '.join(map(str, index[~decided]))} left out: {ALONE}"] * (not decided.all())
         estimate, own = pd.Series(coef[i][decided], index=index[decided]), V[i][np.ix_(decided, decided)]
-        if decided.any():
-            try:
-                out[label] = ConfidenceRegion(estimate, own, f"node {label!r}, its own estimate", (*assumed, *none))
-            except DataError as error:
-                raise UnfitError({int(i): str(error)}) from error
+        try:
+            out[label] = ConfidenceRegion(estimate, own, f"node {label!r}, its own estimate", (*assumed, *none))
+        except DataError as error:
+            raise UnfitError({int(i): str(error)}) from error
     return out
 
 

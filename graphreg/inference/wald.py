@@ -143,7 +143,7 @@ class Noise:
     Attributes
     ----------
     variance : (n,)
-        sigma_i^2 = sum_r v_r e_r^2 / (m_i - d), v_r the sample weights, over the node 1 on average.
+        sigma_i^2 = sum_r v_r e_r^2 / (m_i - d), v_r the sample weights, over the node 1 on average, d the rank of X.
     spare : (n,)
         m_i - d.
     average : (n,)
@@ -222,7 +222,7 @@ def _add(fits: LocalFits, block: SampleBlock, contrast: Array, noise: Noise) -> 
         s = batch.pad(block.scale) * batch.mask
         average = s.sum(axis=1) / count
         squares = s / average[:, None] * batch.pad(residual) ** 2  # v_r e_r^2
-        residual_df = count - fits.form.d
+        residual_df = count - fits.ranks[nodes]
         noise.average[nodes], noise.residual_df[nodes] = average, residual_df
         noise.variance[nodes] = np.where(
             residual_df > 0, squares.sum(axis=1) / np.where(residual_df > 0, residual_df, 1.0), np.nan

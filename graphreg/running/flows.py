@@ -12,6 +12,7 @@ import numpy as np
 
 from ..base.display import Html, Shown, title
 from ..certificate import Certificate, flow_column
+from ..errors import MissingError
 from ..form import Form
 from ..terms import GROUND, Array, EdgeBlock
 from ..terms.penalties import AbstractOneSided, row_norm
@@ -137,10 +138,10 @@ class Flows(Shown, Mapping[Any, Array]):
         if (flow := self._of_edge(edge)) is not None:
             return flow
         if not self._form.unlike_edges:
-            raise KeyError(f"{edge!r} is not an edge of the problem; edges are pairs of node labels (tail, head)")
+            raise MissingError(f"{edge!r} is not an edge of the problem; edges are pairs of node labels (tail, head)")
         if edge in self._of_rows:
             return self._of_rows[edge]
-        raise KeyError(f"{edge!r} is no edge (tail, head) and no row of the problem; list(flows) has them all")
+        raise MissingError(f"{edge!r} is no edge (tail, head) and no row of the problem; list(flows) has them all")
 
     def _of_edge(self, key: Any) -> Array | None:
         """The flow along an edge; None where there is none."""

@@ -13,7 +13,7 @@ from ..base.breakdown import Watched
 from ..base.display import Suggesting
 from ..base.messages import did_you_mean, shown
 from ..checks import checked, whole
-from ..errors import CheckpointError, MethodError
+from ..errors import CheckpointError, MethodError, MissingError
 from ..form import Form
 from ..network import Ledger
 from ..terms import Array
@@ -216,7 +216,7 @@ class Observed(Mapping[str, Any], Suggesting):
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.arrays:
-            raise KeyError(f"{name!r} was not observed{did_you_mean(name, self.arrays)}; there is {list(self.arrays)}")
+            raise MissingError(f"{name!r} was not observed{did_you_mean(name, self.arrays)}; there is {[*self.arrays]}")
         return self.arrays[name]
 
     def __iter__(self) -> Iterator[str]:

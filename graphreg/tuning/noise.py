@@ -99,7 +99,7 @@ def noise_strength(
     TermError
         As for `strength_max`.
     MethodError, DataError
-        Where local fits do not exist: losses with kinks, too few samples, collinear features, separable classes.
+        Where local fits do not exist: losses with kinks, too few samples, separable classes.
     BudgetError
         Where the time is up before 20 draws are done.
 

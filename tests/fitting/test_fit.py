@@ -213,7 +213,17 @@ def test_parts_that_no_edge_joins_may_have_one_model(few_strengths):
     names = {"frame": found.rows.frame, "graph": found.graph}
     exec(found.code(), names)
     assert names["solution"].objective == found.solution.objective
-    assert "4 nodes of the table not in the graph, fitted alone: 'n4', 'n5', 'n6', 'n7'" in str(found)
+    assert "4 nodes of the table not in the graph, fitted by the one model for all: 'n4', 'n5', 'n6', 'n7'" in str(
+        found
+    )
+    lone = nx.empty_graph(NODES)
+    lone.add_edges_from(nx.path_graph(NODES[:4]).edges)
+    again = gr.fit(frame, lone, target="y", node="node", folds=3)
+    assert again.takes_all
+    assert "4 of 8 nodes have no edges, and are fitted by the one model for all: 'n4', 'n5'" in again.code()
+    assert "alone" not in " ".join(again.remarks)
+    table = again.solution.table().to_numpy()
+    np.testing.assert_allclose(table, table[[0] * 8], rtol=1e-4)
 
 
 def test_a_picture_marks_no_strength_where_one_model_for_all_is_taken(few_strengths):

@@ -284,7 +284,7 @@ def test_upper_and_lower_case_is_asked_for_and_never_folded():
 
 def test_nodes_that_one_side_lacks_are_named():
     lacking = " ".join(gr.fit(labelled(), chain("Region A", "beyond"), **HOW).remarks)
-    assert "12 nodes of the table not in the graph, fitted alone: 'Region B', 'Region C'" in lacking
+    assert "12 nodes of the table not in the graph, fitted by the one model for all: 'Region B', 'Region C'" in lacking
     assert "'Region K' and 2 more 1 of 14 nodes have no rows, and follow their neighbours: 'beyond'" in lacking
 
 

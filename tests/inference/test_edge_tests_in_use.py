@@ -201,8 +201,9 @@ def test_a_column_that_is_constant_in_some_nodes_tells_no_equal_nodes_apart():
     assert tests["keep"].all()
     regular = tests["untested"] == ""
     assert list(tests.index[regular]) == [("n4", "n5"), ("n5", "n6"), ("n6", "n7")]
-    why = "the data of the node 'n3' leave intercept, k open, and node penalties decide; test others with features="
-    assert tests["untested"]["n3", "n4"] == why
+    why = tests["untested"]["n3", "n4"]
+    assert why.startswith("the data of the node 'n3' leave intercept, k open: columns are collinear there")
+    assert why.endswith("; test others with features=")
     assert (edge_tests(fit, features=["x"])["untested"] == "").all()
     alone = gr.Graph.from_edges([*tests.index[regular]])
     pd.testing.assert_frame_equal(
@@ -329,23 +330,16 @@ def test_few_samples_are_warned_of_once():
 def test_more_coefficients_than_samples():
     """With a ridge the estimates exist, but the data decide none of them."""
     loss, graph = pairs("normal, sd 1", 12, 20, 5)
-    with pytest.raises(DataError, match="12 samples for 20 coefficients"), pytest.warns(MethodWarning):
-        raise_after_warning(loss, graph)
     ridge = 0.1 * gr.NodePenalty(gr.SquaredL2())
-    open_ = "edge 0 - 1 cannot be tested: the data of the node 0 leave x0, x1{} open, and node penalties decide"
-    with pytest.raises(DataError, match=open_.format(", x2 and 17 more")):
-        edge_tests(loss + ridge, graph)
-    with pytest.raises(DataError, match=open_.format("")):
-        edge_tests(loss + ridge, graph, features=["x0", "x1"])
+    for model in (loss, loss + ridge):
+        with pytest.raises(
+            DataError, match=r"0 - 1 cannot .* leave x0, .* and 10 more open: it has 12 samples for 20 c"
+        ):
+            edge_tests(model, graph, features=["x0", "x1"])
     with pytest.warns(MethodWarning):
         tests = edge_tests(pairs("normal, sd 1", 22, 20, 5)[0] + ridge, graph, features=["x0", "x1"])
     assert "biased by the node penalty" in str(tests)
     assert tests["p_value"].between(0, 1).all()
-
-
-def raise_after_warning(loss, graph):
-    warnings.warn("so that both contexts are met", MethodWarning, stacklevel=1)
-    edge_tests(loss, graph)
 
 
 def test_too_few_samples_for_the_robust_test_are_said():

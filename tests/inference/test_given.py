@@ -11,7 +11,7 @@ import graphreg as gr
 from graphreg import inference
 from graphreg.errors import DataError, GraphError, TermError
 
-OPEN = "the data of the node leave it open, and node penalties decide"
+OPEN = "the data of the node leave it open"
 NODES = ["a", "b", "c", "d"]
 PATH = gr.Graph.from_edges([("a", "b"), ("b", "c"), ("c", "d")])
 RING = nx.cycle_graph(NODES)
@@ -240,12 +240,11 @@ def test_a_node_that_penalties_alone_decide_is_left_out_with_the_reason():
     data = gr.NodeData.from_arrays(x, x[:, 0] + np.tile([0.1, 0.0, -0.2], 6), np.repeat(list("abc"), 6))
     regions = inference.local_regions(gr.Problem(gr.SquaredLoss(data) + 0.1 * gr.NodePenalty(gr.SquaredL2())))
     assert list(regions) == ["a", "b"]
-    assert regions.left_out == {"c": f"'c': {OPEN}"}
+    why = "the data of the node 'c' leave x0 open: columns are collinear there, or 0"
+    assert regions.left_out["c"].startswith(why)
     assert list(regions.reasons) == [("c", "x0")]
-    with pytest.raises(DataError, match=f"'c': {OPEN}"):
+    with pytest.raises(DataError, match=why):
         regions["c"]
     alone = gr.NodeData.from_arrays(np.zeros((4, 1)), np.arange(4.0), list("acac"))
-    none = inference.local_regions(gr.Problem(gr.SquaredLoss(alone) + 0.1 * gr.NodePenalty(gr.SquaredL2())))
-    assert str(none) == f"<regions of 0 nodes; no intervals of 'a', 'c': 'a': {OPEN}>"
-    with pytest.raises(DataError, match=f"^no intervals of 'a', 'c': 'a': {OPEN}"):
-        none.table()
+    with pytest.raises(DataError, match="no node has a region: the data of the node 'a' leave x0 open"):
+        inference.local_regions(gr.Problem(gr.SquaredLoss(alone) + 0.1 * gr.NodePenalty(gr.SquaredL2())))

@@ -57,7 +57,7 @@ def test_flows_of_several_terms_on_the_same_edges():
     check(solution)
     for wrong in ((0, 0), (0, 99), ("left", 7), (None, None), (0, 1, 2), 0, "01", (0, "1")):
         assert wrong not in solution.flows
-        with pytest.raises(KeyError, match="is not an edge of the problem"):
+        with pytest.raises(gr.errors.MissingError, match="is not an edge of the problem"):
             solution.flows[wrong]
 
 

@@ -318,7 +318,7 @@ def test_what_a_users_function_raises_is_the_users(error):
 
 
 def test_names_that_were_not_observed():
-    with pytest.raises(KeyError, match="did you mean 'flows'"):
+    with pytest.raises(gr.errors.MissingError, match="did you mean 'flows'"):
         solve(("w", "flows")).observed["flow"]
 
 

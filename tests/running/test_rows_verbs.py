@@ -74,7 +74,7 @@ def test_flows_have_the_keys_of_their_rows(name):
     assert len(list(flows)) == len(flows)
     assert all(flows[key] is not None for key in flows)
     assert set(keys) < set(flows) if name == "mixed" else list(flows) == keys
-    with pytest.raises(KeyError, match="is no edge"):
+    with pytest.raises(gr.errors.MissingError, match="is no edge"):
         flows["nowhere"]
 
 

@@ -106,14 +106,21 @@ def test_slopes_that_vary_are_those_of_statsmodels():
     np.testing.assert_allclose(found.effects().to_numpy(), expected, atol=2e-3)
 
 
-def test_intercepts_that_vary_are_those_of_statsmodels():
-    frame = simulated(1)
-    data = gr.NodeData.from_frame(frame, node="node", target="y", features=["x", "z"], intercept=True)
+@pytest.mark.parametrize("standardise", [False, True])
+def test_intercepts_that_vary_are_those_of_statsmodels(standardise):
+    """The likelihood in the units of the columns, too: a restricted one depends on them."""
+    frame = simulated(1).assign(x=lambda table: 20.0 + 7.0 * table["x"])
+    data = gr.NodeData.from_frame(
+        frame, node="node", target="y", features=["x", "z"], intercept=True, standardise=standardise
+    )
     for method in ("reml", "ml"):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             fit = smf.mixedlm("y ~ x + z", frame, groups="node").fit(reml=method == "reml")
         found = hierarchical(data, random=["intercept"], method=method)
+        if standardise:
+            assert found.components.log_likelihood == pytest.approx(fit.llf, abs=1e-3)
+            continue
         assert_same(found, fit)
         effects = found.effects()["intercept"]
         expected = [fit.random_effects[label].iloc[0] for label in effects.index]
