@@ -166,3 +166,27 @@ def test_a_method_that_only_a_domain_is_asked_for_is_named(term, check):
     report = check(term)
     assert [failure.law for failure in report.failures] == ["methods of the domain"] * len(report.failures) != []
     assert f"nothing asks {term.called()} for" in str(report)
+
+
+class Band(gr.AbstractConstraint):
+    """|z_1 + z_2| <= 1."""
+
+    def value(self, z):
+        return np.where(np.abs(z.sum(axis=1)) <= 1.0, 0.0, np.inf)
+
+    def project(self, v):
+        s = v.sum(axis=1, keepdims=True)
+        return v - (s - np.clip(s, -1.0 + 1e-12, 1.0 - 1e-12)) / 2.0
+
+    def conjugate(self, u):
+        return np.where(u[:, 0] == u[:, 1], np.abs(u[:, 0]), np.inf)
+
+    def cvxpy(self, Z):
+        return [cp.abs(cp.sum(Z, axis=1)) <= 1]
+
+    def composed(self):
+        return np.ones((1, 2)), gr.Box(-1.0, 1.0)
+
+
+def test_both_sides_of_what_a_penalty_is_of_may_be_infinite():
+    assert "FAIL  composed" not in str(check_penalty(Band(), k=2))
