@@ -152,10 +152,6 @@ class Audit(Shown):
     def plot(self, ax: Axes | None = None) -> Axes:
         """The distance from the optimum by round; both axes logarithmic.
 
-        Returns
-        -------
-        matplotlib.axes.Axes
-
         Raises
         ------
         ModelError

@@ -179,10 +179,6 @@ class Comparison(Shown):
         """The score against ``x``: "bytes" (default), "messages" or "rounds"; where none was asked for, or with
         ``y="gap"``, the gap against "rounds" (default), "messages", "bytes" or "seconds". See `plots.plot_comparison`.
 
-        Returns
-        -------
-        matplotlib.axes.Axes
-
         Raises
         ------
         ModelError

@@ -49,10 +49,6 @@ def plot_comparison(comparison: Comparison, x: str | None = None, ax: Axes | Non
     y : {"score", "gap"}, optional
         By default the score, where one was asked for.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
     Raises
     ------
     ModelError
@@ -206,10 +202,6 @@ def plot_audit(audit: Audit, ax: Axes | None = None) -> Axes:
     audit : Audit
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Raises
     ------

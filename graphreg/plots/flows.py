@@ -34,10 +34,6 @@ def plot_flows(solution: Solution, ax: Axes | None = None) -> Axes:
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
     Raises
     ------
     ModelError
@@ -123,10 +119,6 @@ def plot_ledger(ledger: Ledger | Solution, what: str = "messages", ax: Axes | No
     what : {"messages", "bytes"}
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Raises
     ------

@@ -83,10 +83,6 @@ def plot_graph(solution: Solution, positions: Positions = None, ax: Axes | None 
     prove : bool
         Whether to look for proofs that edges are fused or split, as `Solution.clusters` does.
 
-    Returns
-    -------
-    matplotlib Axes
-
     Raises
     ------
     ModelError
@@ -158,10 +154,6 @@ def plot_recovery(
         A pair (x, y) per node label; a spring layout (seed 0) by default.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Raises
     ------

@@ -40,10 +40,6 @@ def plot_tests(tests: Table | EdgeSelection, ax: Axes | None = None) -> Axes:
 
     Edges that were not tested are left out.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
     Raises
     ------
     ModelError
@@ -100,10 +96,6 @@ def plot_selection(selection: EdgeSelection, positions: Positions = None, ax: Ax
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
-    Returns
-    -------
-    matplotlib Axes
-
     Raises
     ------
     ModelError
@@ -147,10 +139,6 @@ def plot_region(
     level : float
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib Axes
 
     Raises
     ------

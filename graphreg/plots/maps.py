@@ -77,10 +77,6 @@ def plot_map(
     bars across the edges that join two clusters. Where y runs downwards, as in shapes that are projected for a screen,
     ``axes.invert_yaxis()`` turns the map.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
     Raises
     ------
     ModelError

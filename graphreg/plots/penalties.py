@@ -53,10 +53,6 @@ def plot_penalty(
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
     Raises
     ------
     ModelError

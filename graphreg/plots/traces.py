@@ -40,10 +40,6 @@ def plot_trace(solutions: Solution | Sequence[Solution] | Mapping[str, Solution]
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
-    Returns
-    -------
-    matplotlib Axes
-
     Raises
     ------
     ModelError

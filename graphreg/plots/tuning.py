@@ -42,10 +42,6 @@ def plot_path(path: Path, node: Hashable = None, feature: Any = None, ax: Axes |
 
     Strengths whose solution is not certified to the gap asked for are marked by crosses at the bottom.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
     Raises
     ------
     ModelError
@@ -137,10 +133,6 @@ def plot_cross_validation(found: CrossValidation, ax: Axes | None = None) -> Axe
     found : CrossValidation
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Raises
     ------

@@ -406,10 +406,6 @@ class Solution(Shown):
         """The certified relative gap against the rounds; after each round where the parameters were observed, as in
         ``problem.solve(gr.ADMM(), observe="w").plot()``. See `plots.plot_trace`.
 
-        Returns
-        -------
-        matplotlib.axes.Axes
-
         Raises
         ------
         ModelError
