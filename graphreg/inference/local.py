@@ -369,9 +369,7 @@ OPEN = 1e-4  # share of a coefficient in a direction that the data leave open, b
 SEPARABLE = "its classes are separable by the features, or its counts are all 0"
 MORE = "give the node more samples, or drop features"
 COLLINEAR = "columns are collinear there, or 0; one that varies little beside its mean wants standardise=True"
-UNPROVED = (
-    "the estimate of the node {!r} has no small gap; drop columns alike but for rounding, or take standardise=True"
-)
+UNPROVED = "the estimate of node {!r} has no small gap; drop columns alike but for rounding, or take standardise=True"
 SMALL = 1e-4  # of what noise leaves of a loss: the square of a hundredth of a standard error
 ROUNDING = 1e-12  # of its terms: what a part of a gap may be off by
 RIDGE = (

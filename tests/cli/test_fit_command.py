@@ -48,7 +48,7 @@ def folder(tmp_path, monkeypatch):
 def test_it_is_the_same_as_in_python(folder):
     done = run("fit", "visits.csv", "edges.csv", *ASKED, "--missing", "mean", "--csv", "coefficients.csv")
     assert done.exit_code == 0, done.output
-    assert "1 node of the table not in the graph, fitted alone: 'St. E'" in done.output
+    assert "1 node of the table not in the graph, fitted by the one model for all: 'St. E'" in done.output
     found = gr.fit("visits.csv", "edges.csv", target="visits", node="clinic", folds=2, missing="mean")
     written = pd.read_csv("coefficients.csv", index_col="node")
     assert written.pop("cluster").to_dict() == found.solution.clusters().labels
@@ -128,7 +128,7 @@ def test_labels_with_spaces_are_refused_and_taken_on_demand(folder):
     assert done.exit_code == 0, done.output
     assert "at 5 nodes" in done.output
     assert "one model for all is within one standard error of the best of 5 strengths" in " ".join(done.output.split())
-    assert "1 node of the table not in the graph, fitted alone: 'St. E'" in done.output
+    assert "1 node of the table not in the graph, fitted by the one model for all: 'St. E'" in done.output
 
 
 def test_what_is_printed_speaks_of_options(folder):

@@ -374,7 +374,7 @@ def test_where_an_estimate_is_not_proved_there_is_no_interval_and_no_test(monkey
     regions = local_regions(model)
     assert list(regions) == [0, 2]
     why = regions.left_out[1]
-    assert why.startswith("the estimate of the node 1 has no small gap; drop columns alike but for rounding")
+    assert why.startswith("the estimate of node 1 has no small gap; drop columns alike but for rounding")
     assert edge_tests(model, nx.complete_graph(NODES))["untested"].tolist() == [why, "", why]
 
 
