@@ -23,7 +23,7 @@ from ..base.shortcuts import shortcut
 from ..certificate import Certificate, common, feasible, relative
 from ..errors import DataError, GraphregError, MethodError, SolverError
 from ..form import Form
-from ..inputs import as_narwhals
+from ..inputs import NodeData, renewed
 from ..judging import Judgement, given_point
 from ..methods import AbstractIteration, AbstractMethod, Auto, Exact, ToleratesLostMessages, listed
 from ..problem import ARGUMENTS, Problem, problem_of
@@ -297,7 +297,7 @@ def compare(  # noqa: PLR0913
         Of the random numbers, the same for each; by default one is drawn, which ``comparison.seed`` tells.
     progress : bool, optional
         Whether to show on stderr which method is running; by default where that is a terminal.
-    score : DataFrame or function, optional
+    score : DataFrame, NodeData or function, optional
         Rows held out, with the columns that the data had: after the rounds at which an `Observer` looks, every method
         (an algorithm of your own from round 1 on) is scored on them, all rows together, by accuracy (of classes),
         deviance (of counts), mse, or else its loss. A function takes the `Observation` of such a round, with its
@@ -428,15 +428,14 @@ def _measure_of(score: Any, form: Form, liars: Sequence[Hashable]) -> tuple[str,
     return name, look
 
 
-def _without(frame: Any, form: Form, liars: Sequence[Hashable]) -> Any:
-    """The rows of a frame at other nodes than these."""
-    rows, columns = as_narwhals(frame, "DataFrame"), form.samples[0].loss.data.columns
-    labels = rows.get_column(columns.node).to_list()  # pyright: ignore[reportOptionalMemberAccess]
-    return rows.filter([label not in liars for label in labels]).to_native()
+def _without(given: Any, form: Form, liars: Sequence[Hashable]) -> NodeData:
+    """The rows at other nodes than these."""
+    data = renewed(form.samples[0].loss.data, given)
+    return data.take(np.array([label not in liars for label in data.labels])[data.node])
 
 
-def _of_rows(frame: Any, name: str, at: Observation) -> float:
-    return at.score(frame, by="all")[name].iloc[0]
+def _of_rows(rows: Any, name: str, at: Observation) -> float:
+    return at.score(rows, by="all")[name].iloc[0]
 
 
 def _with_availability(

@@ -15,7 +15,7 @@ from ..checks import check_fields, checked, function, nonnegative, one_of, seque
 from ..errors import MethodError
 from ..form import Form
 from ..methods import AbstractIteration, AbstractMethod
-from ..network import Arcs, LocalView
+from ..network import Arcs, LocalView, arcs_of
 from ..running import ONE_ENGINE, AbstractEngine, Start
 from ..terms import Array
 
@@ -76,19 +76,27 @@ class Malicious(AbstractEngine):
 
         robust = "robust= of gr.LocalSGD keeps lies within what honest nodes send, and " * (not LocalSGD().lacks(form))
         said = f"malicious nodes lie ({len(self.nodes)}), and more rounds need not lead closer; {robust}"
-        return f"{said}observe=, or score= of gr.compare, shows what honest nodes reached" if self.nodes else ""
+        said += "observe=, or score= of gr.compare, shows what honest nodes reached"
+        return said if len(self._rows(form)) else ""
+
+    def _rows(self, form: Form) -> Array:
+        """The liars that have anybody to lie to."""
+        place = {label: i for i, label in enumerate(form.labels)}
+        for said in unknown_labels("the nodes of Malicious", dict.fromkeys(self.nodes), place):
+            raise MethodError(said)
+        rows = np.array([place[label] for label in self.nodes], dtype=np.intp)
+        return rows[np.isin(rows, arcs_of(form).source)]
 
     @contextmanager
     def hosting(self, method: AbstractIteration, form: Form, arcs: Arcs, seed: int) -> Generator[AbstractIteration]:
         """The method, on views whose engine lies from the first round on."""
-        del arcs
-        place = {label: i for i, label in enumerate(form.labels)}
-        for said in unknown_labels("the nodes of Malicious", dict.fromkeys(self.nodes), place):
-            raise MethodError(said)
-        rows, rng = [place[label] for label in self.nodes], np.random.default_rng(seed)
+        rows, rng = self._rows(form), np.random.default_rng(seed)
+        if not len(rows):
+            yield method
+            return
 
         def begin(view: LocalView, start: Start | None) -> Any:
-            engine: Any = _Lying(view.engine, rows, lambda values: self._lie(values, rng))
+            engine: Any = _Lying(view.engine, rows, arcs.source, lambda values: self._lie(values, rng))
             state = method.init(replace(view, engine=engine), start)
             engine.lies = True
             return state
@@ -110,16 +118,17 @@ class Malicious(AbstractEngine):
 class _Lying:
     """An engine that passes on what malicious nodes send; in all else the engine itself."""
 
-    def __init__(self, engine: Any, rows: list[int], lie: Callable[[Array], Array]) -> None:
-        self.engine, self.rows, self.lie, self.lies = engine, rows, lie, False
+    def __init__(self, engine: Any, rows: Array, source: Array, lie: Callable[[Array], Array]) -> None:
+        self.engine, self.rows, self.source, self.lie, self.lies = engine, rows, source, lie, False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.engine, name)
 
     def exchange(self, values: Array, along: Array | None = None, **more: Any) -> Array:
         received = self.engine.exchange(values, along, **more)
-        if not self.lies:
+        rows = self.rows if along is None else self.rows[np.isin(self.rows, self.source[along])]  # that send anything
+        if not (self.lies and len(rows)):
             return received
         received = received.copy()
-        received[self.rows] = self.lie(received[self.rows])
+        received[rows] = self.lie(received[rows])
         return received

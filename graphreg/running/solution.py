@@ -453,7 +453,7 @@ class Solution(Shown):
 
         Parameters
         ----------
-        frame : DataFrame of pandas or polars, or Table of pyarrow
+        frame : DataFrame of pandas or polars, Table of pyarrow, or NodeData
             With the columns that the data had, the target included.
         by : {"node", "all"}
 

@@ -104,7 +104,9 @@ def _of_another_problem(outcome: Outcome, own: Outcome, gap: float) -> tuple[str
             + reason
         )
         return own.status, f"{head}; {known}; of this problem its point is {reached}."
-    return own.status, f"{head}: {own.message} Of this problem its point is {reached}."
+    # nor does this problem lack a minimum, or a point at all, where the other does
+    status = {"unattained": "no_certificate", "infeasible": "failed"}.get(own.status, own.status)
+    return status, f"{head}: {own.message} Of this problem its point is {reached}."
 
 
 def certified(gap: float, attained: bool | None = True) -> str:
@@ -244,5 +246,6 @@ def unattained(certificate: Certificate, gap: float, nodes: Sequence[Hashable] =
     where = f" at the node{'s' * (len(nodes) > 1)} {few([visible(repr(x)) for x in nodes], 5)}" if nodes else ""
     return (
         f"{known}: along some direction the losses fall for ever{where} (separable classes, counts that are all 0); "
-        "add a ridge, for instance 1e-3 * NodePenalty(SquaredL2()), on every coordinate that may run away."
+        "add a ridge on every coordinate that may run away, for instance 1e-3 * gr.SquaredL2()(gr.w): a NodePenalty "
+        "leaves out the intercept."
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import networkx as nx
 import numpy as np
@@ -365,17 +366,19 @@ def test_an_engine_carries_out_each_method_that_it_can(problem):
     assert plain.in_one_place == ()
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars"])
+@pytest.mark.parametrize("kind", ["pandas", "polars", "data"])
 def test_rows_of_nodes_that_lie_are_not_scored(kind):
     """What a liar ends with means nothing; nor does the number of its rows."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"node": np.repeat(list("abcdef"), 8), "x": rng.standard_normal(48)})
     frame["y"] = frame["x"] + 0.1 * rng.standard_normal(48)
-    data = gr.NodeData.from_frame(frame[::2], node="node", target="y", features=["x"])
+    read = partial(gr.NodeData.from_frame, node="node", target="y", features=["x"])
+    data = read(frame[::2])
     problem = gr.Problem(gr.SquaredLoss(data) + 0.05 * gr.TotalVariation(nx.cycle_graph(list("abcdef")), gr.L2()))
     rows, asked = frame[1::2], {"rounds": 20, "gap": 0.0, "seed": 0}
     lying = gr.Malicious(["b", "e"], "constant", size=50.0)
-    given = rows if kind == "pandas" else pytest.importorskip("polars").DataFrame(rows.to_dict("list"))
+    given = read(rows) if kind == "data" else rows
+    given = pytest.importorskip("polars").DataFrame(rows.to_dict("list")) if kind == "polars" else given
     found = gr.compare(problem, [gr.ADMM()], score=given, engine=lying, **asked)
 
     def by_hand(at):

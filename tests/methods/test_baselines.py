@@ -95,24 +95,30 @@ def test_unequal_sizes_are_weighted_as_the_objective_is():
     np.testing.assert_allclose(found.coef[0], np.linalg.lstsq(X, y)[0], rtol=1e-5)
 
 
-def test_one_local_step_is_gradient_descent():
-    """w <- w - eta/A grad sum f_i(w), A the sum of the a_i; penalties of nodes without data count as well."""
-    data = data_of(n=4, m=5)
-    graph = nx.path_graph(5)  # node 4 has no data
-    eta, c = 0.01, 0.3
-    model = gr.SquaredLoss(data, scale={0: 1.0, 1: 2.0, 2: 0.5, 3: 1.0}) + gr.TotalVariation(graph, gr.L2())
+@pytest.mark.parametrize("steps", [1, 3])
+def test_federated_averaging_with_a_node_without_data(steps):
+    """a_i is the sum of the scales, of node 4 the strength of its ridge, which the pooled fit has as well; one local
+    step is w <- w - eta/A grad sum f_i(w)."""
+    data, eta, c, scales = data_of(n=4, m=5), 0.01, 0.3, (1.0, 2.0, 0.5, 1.0)
+    model = gr.SquaredLoss(data, scale=dict(enumerate(scales))) + gr.TotalVariation(nx.path_graph(5), gr.L2())
     problem = gr.Problem(model + c * gr.NodePenalty(gr.SquaredL2()))
-    method = gr.FedAvg(step_size=eta)
-    form = method.target(problem.form)
-    state, w = iterate(method.iteration, form, [3])[0], np.zeros(3)
-    a = 5 * np.array([1.0, 2.0, 0.5, 1.0])
+    method = gr.FedAvg(step_size=eta, local_steps=steps)
+    state = iterate(method.iteration, method.target(problem.form), [3])[0]
+    H, h, a = [c * np.eye(3)] * 5, [np.zeros(3)] * 5, np.array([*(5 * s for s in scales), c])
+    for i, s in enumerate(scales):
+        X, y = data.X[data.node == i], np.asarray(data.y)[data.node == i]
+        H[i], h[i] = s * X.T @ X + c * np.eye(3), s * X.T @ y
+    w = np.zeros(3)
     for _ in range(3):
-        g = 5 * c * w
-        for i, s in enumerate((1.0, 2.0, 0.5, 1.0)):
-            X, y = data.X[data.node == i], np.asarray(data.y)[data.node == i]
-            g = g + s * X.T @ (X @ w - y)
-        w = w - eta / (a.sum() + c) * g
+        own = [w] * 5
+        for _ in range(steps):
+            own = [v - eta * (H[i] @ v - h[i]) / a[i] for i, v in enumerate(own)]
+        one, w = w - eta / a.sum() * (sum(H) @ w - sum(h)), a @ own / a.sum()
+        assert np.allclose(one, w, rtol=1e-12) == (steps == 1)
     np.testing.assert_allclose(state.w, np.tile(w, (6, 1)), rtol=1e-12)
+    pooled = np.linalg.solve(sum(H), sum(h))
+    for each in (gr.Pooled(), gr.FedAvg()):
+        np.testing.assert_allclose(problem.solve(each, gap=1e-10).coef, np.tile(pooled, (5, 1)), atol=1e-4)
 
 
 def test_more_local_steps_keep_a_bias_that_falls_with_the_step():
@@ -246,9 +252,14 @@ def test_ifca_messages():
     down, up = 3 * 2 * 3, 3 * (3 + 1)
     own_fits = found.ledger.by_edge()
     sums = 4 * 2 * N * (3 + 1)
+    assert found.ledger.messages["method"] == 4 * 4 * N  # models and answers, and a sum up and down the star
     assert found.ledger.bytes["method"] == 8 * (4 * N * (down + up) + sums)
     first = N * 2 + N * down  # what the server learns of the smoothness, and the first models: set-up
     asked = found.ledger.bytes["adaptation"] / 8 - first
     assert asked % 3 == 0
     assert 2 * 3 <= asked <= 3 * 2 * 3  # the fits of 2 to 6 clients
     assert set(own_fits["level"]) == {"to the server"}
+    long = chain().solve(gr.IFCA(2), gap=0, rounds=60, seed=0)
+    searched = len(long.gathered["objectives"])
+    assert 0 < searched < 60
+    assert long.ledger.messages["method"] == 4 * N * searched + 2 * N * (60 - searched)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import networkx as nx
@@ -101,11 +102,36 @@ def test_an_own_problem_whose_infimum_is_not_attained():
     data = gr.NodeData.from_arrays(X, [0, 1, 1, 0, 1], [0, 0, 1, 1, 1])  # node 0 alone is separable
     problem = gr.Problem(gr.LogisticLoss(data) + 0.5 * gr.TotalVariation(nx.path_graph(2), gr.L2()))
     assert problem.solve().status == "certified"
-    found = problem.solve(gr.LocalOnly(), on_failure="return")
-    assert found.status == "unattained"
+    found = problem.solve(gr.LocalOnly())
+    assert found.status == "no_certificate"  # it is not this problem that has no minimum
     assert "The infimum is certified, but not attained" in found.message
-    with pytest.raises(gr.errors.UnattainedError):
-        problem.solve(gr.LocalOnly())
+
+
+@pytest.mark.parametrize(
+    "method", [gr.LocalOnly(), gr.ClusteredFedAvg({"one": [0], "more": [1, 2]})], ids=lambda m: m.name
+)
+def test_the_remedy_reaches_the_intercept(method):
+    rng = np.random.default_rng(0)
+    rows = {k: (rng.normal(size=(20, 2)), rng.integers(0, 2, 20)) for k in range(3)}
+    rows[0] = rng.normal(size=(3, 2)), np.ones(3)  # one class alone
+    model = gr.LogisticLoss(gr.NodeData.from_dict(rows, intercept=True)) + 0.1 * gr.TotalVariation(
+        nx.path_graph(3), gr.L2()
+    )
+    model = model + 0.01 * gr.NodePenalty(gr.SquaredL2())
+    found = gr.Problem(model).solve(method, rounds=500)
+    assert found.status == "no_certificate"
+    remedy = eval(re.search(r"not attained: .* for instance (.*?): ", found.message)[1])
+    mended = gr.Problem(model + remedy).solve(method, rounds=500)
+    assert mended.own.holds(1e-6)
+    assert "not attained" not in mended.message
+
+
+def test_an_own_problem_without_a_point():
+    boxes = gr.NodePenalty(gr.Box(-1, 1), center={0: [0.0] * 3, 1: [5.0] * 3})
+    problem = gr.Problem(gr.SquaredLoss(data_of(n=2)) + gr.TotalVariation(nx.path_graph(2), gr.L2()) + boxes)
+    assert problem.solve().status == "certified"
+    with pytest.raises(gr.errors.FailedError, match=r"minimises another problem .* No point satisfies all constraints"):
+        problem.solve(gr.Pooled())
 
 
 def test_a_start_saves_rounds():

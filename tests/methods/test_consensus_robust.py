@@ -165,6 +165,39 @@ def test_nobody_is_told_that_more_rounds_help_against_liars(problem):
         assert "allow more" in problem.solve(method, rounds=2, gap=1e-12, seed=0, engine=nobody).message
 
 
+@pytest.mark.parametrize("penalty", [gr.SquaredL2(), gr.L1()])
+def test_who_sends_nothing_tells_no_lie(penalty):
+    """Nobody does in LocalOnly; node 3 has no neighbours."""
+    rng, extra = np.random.default_rng(0), 0.1 * gr.NodePenalty(penalty)
+    graph, rows = nx.path_graph(3), {k: (rng.normal(size=(9, 2)), rng.integers(0, 2, 9)) for k in range(4)}
+    graph.add_node(3)
+    model = gr.LogisticLoss(gr.NodeData.from_dict(rows)) + 0.1 * gr.TotalVariation(graph, gr.L2())
+    varied = gr.Problem(model + extra)
+    for method, liars in ((gr.LocalOnly(), [0, 3]), (gr.PrimalDual(), [3])):
+        kept = {"gap": 1e-8, "seed": 0}
+        honest, run = (
+            varied.solve(method, engine=each, **kept) for each in (None, gr.Malicious(liars, "constant", 20))
+        )
+        np.testing.assert_array_equal(run.coef, honest.coef)
+        assert (run.status, run.rounds, run.message) == (honest.status, honest.rounds, honest.message)
+    beside = varied.solve(gr.PrimalDual(balance=1.0), engine=gr.Malicious([0, 3], "constant", 20), rounds=200, gap=0)
+    alone = gr.Problem(gr.LogisticLoss(gr.NodeData.from_dict({3: rows[3]})) + extra).solve()
+    np.testing.assert_allclose(beside.coef[3], alone.coef[0], atol=1e-3)
+
+
+def test_as_many_lies_are_told_as_messages_are_sent(problem):
+    told = []
+
+    def lie(values, rng):
+        told.append(len(values))
+        return -values
+
+    away = gr.FedAvg(availability=0.5)
+    sent = problem.solve(away, rounds=20, gap=0, seed=0, engine=gr.Malicious(LIARS, lie)).ledger.by_node("method")
+    assert sum(told) == sent.loc[LIARS, "sent"].sum() < 20 * len(LIARS)
+    assert min(told) > 0
+
+
 def test_a_robust_mean_is_advised_for_a_consensus_alone(problem):
     labels = sorted({0, *LIARS})
     data = gr.NodeData.from_dict({k: (np.eye(2), np.full(2, float(k))) for k in labels})

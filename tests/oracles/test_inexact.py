@@ -100,6 +100,41 @@ def test_a_tolerance_of_zero_is_the_exact_method():
     np.testing.assert_allclose(one.x.w, two.x.w, atol=1e-12)
 
 
+@pytest.mark.parametrize(("loss", "exact"), [(gr.LogisticLoss, False), (gr.SquaredLoss, True)])
+def test_a_prox_ends_within_a_hundredth_of_its_move(loss, exact):
+    """PFedMe and Algorithm 1 beside Newton's method, as their docstrings have it; of squares it is exact."""
+    rng = np.random.default_rng(1)
+    rows = {k: (rng.normal(size=(20, 2)), rng.integers(0, 2, 20)) for k in range(6)}
+    problem = gr.Problem(loss(gr.NodeData.from_dict(rows)) + 0.1 * gr.TotalVariation(nx.path_graph(6), gr.L2()))
+
+    def prox(i, v, tau):
+        (X, y), w = rows[i], v
+        for _ in range(60):
+            p = X @ w if exact else 1 / (1 + np.exp(-X @ w))
+            H = X.T @ (X if exact else (p * (1 - p))[:, None] * X) / 20 + np.eye(2) / tau
+            w = w - np.linalg.solve(H, X.T @ (p - y) / 20 + (w - v) / tau)
+        return w
+
+    def observed(method, rounds, *names):
+        run = problem.solve(method, rounds=rounds, gap=0, observe=gr.Observer(list(names), rounds=1))
+        return (run.observed[name] for name in names)
+
+    theta, model = observed(gr.PFedMe(0.5), 4, "w", "state.model")
+    paper = {"balance": 1.0, "relaxation": 1.0}
+    (first,) = observed(gr.PrimalDual(**paper), 1, "w")
+    (none,) = observed(gr.PrimalDual(**paper, inexact=constant(0.0)), 1, "w")
+    tau = 1 / np.array([1.0, 2, 2, 2, 2, 1])
+    np.testing.assert_allclose(none[1], [prox(i, np.zeros(2), tau[i]) for i in range(6)], atol=1e-12)
+    by_oracle = problem.oracles().prox(np.zeros((6, 2)), tau)
+    np.testing.assert_allclose(by_oracle, none[1], atol=1e-12)
+    pairs = [(first[0], first[1], by_oracle)]
+    pairs += [(theta[t], theta[t + 1], [prox(i, model[t][0], 2.0) for i in range(6)]) for t in range(4)]
+    for before, after, there in pairs:
+        off, move = (np.linalg.norm(after[:6] - each, axis=1) for each in (there, before[:6]))
+        assert (off <= 0.01 * move + 1e-13).all()
+        assert (off.max() < 1e-13) == exact
+
+
 # ---- what is refused -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("inexact", [0, -1, 0.0, -2.0, np.inf, np.nan, "3", True, [1]])
 def test_what_is_no_schedule_is_refused(inexact):

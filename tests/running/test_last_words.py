@@ -75,6 +75,21 @@ def test_the_last_words_of_a_method_are_short_together(monkeypatch, jump, name, 
     assert sum(jump.granted) < 2.0 * clock.LAST
 
 
+@pytest.mark.parametrize("seconds", [None, 1e3])
+def test_rounds_that_are_used_up_cut_no_certificate_short(monkeypatch, seconds):
+    certify, left = Certifier.certify, []
+
+    def noted(self, *given):
+        left.append(clock.left())
+        return certify(self, *given)
+
+    monkeypatch.setattr(Certifier, "certify", noted)
+    found = problem().solve(gr.FedAvg(), rounds=2, gap=0, seconds=seconds)
+    assert found.status == "budget"
+    assert len(left) > 1  # of what it minimises itself, and of its point in this problem
+    assert all(rest is None if seconds is None else rest > 100 * clock.LAST for rest in left)
+
+
 def test_a_run_whose_time_is_up_is_certified_once(monkeypatch, jump):
     certified, calls = Checks.certify_state, []
 

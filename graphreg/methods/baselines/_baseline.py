@@ -26,8 +26,7 @@ class AbstractBaseline(AbstractMethod):
         """The outcome of the other problem, as one of the user's."""
         target = self.target(task.form)
         own = task.instead(target, self.iteration, start_of(target, task.budget.start))
-        cut_short = own.ended in ("interrupted", "budget")  # then for the last word alone
-        with afresh() if cut_short else at_least():
+        with afresh() if own.ended == "interrupted" else at_least():  # then for the last word alone
             certificate = in_problem(task.form, own.certificate, task.budget.gap)
         return replace(own, certificate=certificate, by=self.name, own=own, aim=self.aim, bias=self.bias)
 

@@ -17,7 +17,8 @@ class FedAvg(OneServer, AbstractAveraging):
     """Federated averaging (McMahan et al., AISTATS 2017, Algorithm 1) of the model of `Pooled`.
 
     With f_i = a_i F_i, a_i the sum of the scales s_r of the samples of node i (1 for ``scale="mean"``, m_i for
-    ``scale="sum"``), so that F_i is a mean loss, and p_i = a_i / sum_j a_j, a round is
+    ``scale="sum"``), so that F_i is a mean loss, and p_i = a_i / sum_j a_j (without samples a_i is the sum of the
+    strengths of the node's smooth penalties: the model of `Pooled` has these, too, and F_i is their mean), a round is
 
         w_i <- w,  then ``local_steps`` times  w_i <- w_i - eta grad F_i(w_i)        at the clients
         w   <- sum_i p_i w_i                                                          at the server

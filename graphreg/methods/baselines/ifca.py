@@ -63,7 +63,8 @@ class IFCA(OneServer, TakesAvailability, AbstractBaseline):
     f_i holds the smooth node penalties. Any number sent as j_i counts as the nearest model's. The objective never grows
     while eta_j <= 2 / (sum of the L_i of the members). What the models end at depends on their start, so ``starts``
     runs go on side by side until no assignment of any has changed for 10 rounds (500 at most); the one with the lowest
-    objective goes on alone. The certified problem is convex again: the fits of the clusters *found*, one model each.
+    objective goes on alone. Until then a round takes four messages per client in place of two: a sum over all nodes of
+    the objectives, too. The certified problem is convex again: the fits of the clusters *found*, one model each.
 
     Parameters
     ----------
@@ -101,7 +102,8 @@ class IFCA(OneServer, TakesAvailability, AbstractBaseline):
     )
     sends = (
         "nothing across the edges; the server sends k models to every node, which sends back, where it is there, a "
-        "gradient and the number of its model; for every start, until the search is over"
+        "gradient and the number of its model; until the search is over for all starts in one message, with a sum over "
+        "all nodes of their objectives and of who changed, up and down a tree"
     )
 
     k: int | None = checked(count, None)

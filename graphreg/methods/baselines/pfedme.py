@@ -47,8 +47,9 @@ class PFedMe(TakesAvailability, AbstractBaseline):
         theta_i <- argmin f_i(theta) + lam_i/2 ||theta - w_i||^2,   w_i <- w_i - step_size (w_i - theta_i)
         w <- (1 - beta) w + beta sum_i lam_i w_i / sum_j lam_j
 
-    with the first line ``local_steps`` times from w_i = w. The argmin is exact, but that smooth node penalties enter it
-    by their gradient at the last theta_i (a proximal-gradient step, exact for a SquaredL2 on all coordinates).
+    with the first line ``local_steps`` times from w_i = w. In the argmin smooth node penalties stand by their gradient
+    at the last theta_i (a proximal-gradient step, exact for a SquaredL2 on all coordinates). Of smooth losses but
+    squares it is found to a hundredth of the move from that theta_i, and not exactly as by ``problem.oracles().prox``.
     One local step with step_size 1 and beta 1 is gradient descent on sum_i F_i with step 1/L, L = sum_j lam_j, and ends
     at the optimum; with more local steps and different data the limit is another (as for `FedAvg`).
 

@@ -72,12 +72,14 @@ class PrimalDual(LossyEdges):
         ledger as sums over all nodes. Never with a given balance, tau or sigma, which are for following the paper's
         iteration, and never with inexact updates.
     inexact : int, float or callable, optional
-        Nodes take gradient steps instead of solving for their prox: a whole number of them in each round, from the
-        point of the last; or as many as bring a node within a tolerance of its prox, in the units of the parameters:
-        a number c stands for the tolerance c / (t + 1)^2 in round t = 0, 1, ..., a function of t gives any other. The
-        method converges where the tolerances are summable over the rounds (Condat, J. Optim. Theory Appl. 158, 2013,
-        theorem 3.1; of the paper the remark on inexact updates); where they are not, it may stop short of the optimum.
-        The certificate holds in any case. For smooth losses.
+        None (default): nodes solve for their prox, of smooth losses but squares to a hundredth of the move from the
+        last round's, and of others exactly, as ``problem.oracles().prox`` does of all. Else they take gradient steps: a
+        whole number of them in each round, from the point of the last; or as many as bring a node within a tolerance of
+        its prox, in the units of the parameters: a number c stands for the tolerance c / (t + 1)^2 in round t = 0, 1,
+        ..., a function of t gives any other (``lambda t: 0.0``: exact proxes). The method converges where the
+        tolerances are summable over the rounds (Condat, J. Optim. Theory Appl. 158, 2013, theorem 3.1; of the paper the
+        remark on inexact updates); where they are not, it may stop short of the optimum. The certificate holds in any
+        case. For smooth losses.
 
     Examples
     --------
