@@ -142,14 +142,15 @@ def follows(
 
 
 def _combined(system: System, combination: Combination) -> tuple[Array, list[int]]:
-    """The variables at which y'B is not 0, and what it is there, in integers over one number; remembered."""
-    known = system.kind.combined.get(some := (min(combination), len(combination)))
+    """The variables at which y'B is not 0, and what it is there, in integers over one number; remembered, one for each
+    first equation."""
+    known = system.kind.combined.get(first := min(combination))
     if known is None or known[0] != combination:
         whole = math.lcm(*(y.denominator for y in combination.values()))
         y = [each.numerator * (whole // each.denominator) for each in combination.values()]
         total = _summed(y, system.kind.B[list(combination)])
         known = dict(combination), (np.array(list(total), dtype=int), list(total.values()))
-        system.kind.combined[some] = known
+        system.kind.combined[first] = known
     return known[1]
 
 

@@ -377,7 +377,7 @@ class Columns:
     def __init__(self, summands: Sequence[Summand], equations: int) -> None:
         self.summands, self.shape = summands, (equations, sum(one.size for one in summands))
         self._kept: dict[Summand, list[Part]] = {}
-        self.combined: dict[tuple[int, int], Any] = {}  # what is known of combinations of equations (see `follows`)
+        self.combined: dict[int, Any] = {}  # what is known of combinations of equations (see `follows`)
         numbers = np.arange(self.shape[1])
         every = Summand("all", numbers, None, None, self.rows, 1)
         self.parts = [every] if len(numbers) <= ROWS else summands  # few variables are taken together
