@@ -47,7 +47,7 @@ def proof(tmp_path_factory):
     """A proof with slack and saturated edges, as text."""
     model = gr.SquaredLoss(data()) + 0.1 * gr.TotalVariation(CHAIN, gr.L1()) + 0.1 * gr.NodePenalty(gr.L2())
     path = tmp_path_factory.mktemp("proof") / "proof.json"
-    solved(model).prove(path, ["near"])
+    solved(model, gap=1e-7).prove(path, ["near"])
     return json.loads(path.read_text())
 
 
