@@ -21,6 +21,7 @@ import graphreg as gr
 from graphreg.certificate import Certifier, Enclosure
 from graphreg.certificate.kernel.balance import Witness, balanced
 from graphreg.certificate.kernel.system import System
+from graphreg.certificate.proposing import systems
 from graphreg.certificate.proposing.arcs import Arcs, forest
 from graphreg.certificate.proposing.enclosure import ALIKE
 from graphreg.certificate.proposing.plan import Planner
@@ -391,3 +392,20 @@ def test_prices_that_are_0_but_for_rounding_are_0():
     squares = gr.SquaredLoss(gr.NodeData.from_arrays([[1.0]], [1.0], ["b"]))
     system = System(gr.Problem(squares).form)  # whose prices have no ends
     np.testing.assert_array_equal(without_dust(system, np.full(system.size, 1e-20)), np.full(system.size, 1e-20))
+
+
+def test_rows_that_are_sums_and_differences_of_others_need_no_elimination(monkeypatch):
+    """As those of classes; what is so but for rounding is looked at in integers."""
+    B = np.random.default_rng(0).standard_normal((3, 12))
+    B[:, ::2], C = 0.0, np.roll(B, 1, axis=1)
+    A = np.vstack([B, C, -(B + C)])
+    monkeypatch.setattr(systems, "eliminated", lambda *given: pytest.fail("by elimination"))
+    found = answered(A, np.ones(12), np.zeros(9, dtype=int))
+    assert len(found.combinations) == 3
+    for g, y in found.combinations.items():
+        assert y[g] == 1
+        for column in A.T.tolist():
+            assert not sum(Fraction(column[k]) * x for k, x in y.items())
+    A[-1, 3] = np.nextafter(A[-1, 3], 9.0)
+    with pytest.raises(pytest.fail.Exception):
+        answered(A, np.ones(12), np.zeros(9, dtype=int))

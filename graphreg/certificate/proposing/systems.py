@@ -80,6 +80,8 @@ def solved(A: Array, w: Array, node: Array) -> Solved:
     rest = np.setdiff1d(np.arange(len(A)), [*kept, *combinations])
     if not len(rest):
         return Solved(kept, X, combinations)
+    if (plain := _by_signs(A, X, kept, rest)) is not None:
+        return Solved(kept, X, combinations | plain)
     if len(A) > EXACT:
         return Solved(kept, X, combinations | _at_nodes(A, kept, rest, node))
     wide = np.argsort(-w, kind="stable")[: MANY * len(A) + 10]
@@ -93,6 +95,21 @@ def solved(A: Array, w: Array, node: Array) -> Solved:
         kept, X = np.array(found), np.zeros((A.shape[1], len(found)))
         X[wide[pivots]] = _inverse(A[np.ix_(kept, wide[pivots])])
     return Solved(kept, X, combinations | more)
+
+
+def _by_signs(A: Array, X: Array, kept: Array, rest: Array) -> dict[int, Combination] | None:
+    """Combinations that vanish exactly, one for each other row, where all take sums and differences of rows alone, as
+    of classes; None elsewhere."""
+    out: dict[int, Combination] = {}
+    for g in rest.tolist():
+        y = np.rint(A[g] @ X)
+        some = np.flatnonzero(y)
+        terms = np.vstack([A[g], -y[some, None] * A[kept[some]]])
+        columns = terms[:, terms.any(axis=0)].T
+        if np.abs(y).max(initial=0.0) > 1.0 or any(map(math.fsum, columns.tolist())):
+            return None
+        out[g] = {g: Fraction(1)} | {int(kept[k]): Fraction(-int(y[k])) for k in some}
+    return out
 
 
 def _against(A: Array, combinations: dict[int, Combination]) -> Array:
