@@ -397,8 +397,8 @@ def test_prices_that_are_0_but_for_rounding_are_0():
 def test_rows_that_are_sums_and_differences_of_others_need_no_elimination(monkeypatch):
     """As those of classes; what is so but for rounding is looked at in integers."""
     B = np.random.default_rng(0).standard_normal((3, 12))
-    B[:, ::2], C = 0.0, np.roll(B, 1, axis=1)
-    A = np.vstack([B, C, -(B + C)])
+    B[:, ::2] = 0.0
+    A = np.vstack([B, C := np.roll(B, 1, axis=1), -(B + C)])
     monkeypatch.setattr(systems, "eliminated", lambda *given: pytest.fail("by elimination"))
     found = answered(A, np.ones(12), np.zeros(9, dtype=int))
     assert len(found.combinations) == 3
