@@ -59,22 +59,22 @@ class Insensitive(gr.Penalty):
 
 
 class Cosh(gr.Penalty):
-    """sum cosh(100 z_j) - 1."""
+    """sum cosh(1000 z_j) - 1."""
 
     def value(self, z):
-        return 2.0 * (np.sinh(50.0 * z) ** 2).sum(axis=1)
+        return 2.0 * (np.sinh(500.0 * z) ** 2).sum(axis=1)
 
     def prox(self, v, step):
-        t = 1e4 * np.broadcast_to(step, len(v))[:, None]
-        a = np.abs(100.0 * v)
-        return halved(v, lambda p: p + t * np.sinh(p) - a, np.minimum(a, np.arcsinh(a / t))) / 100.0
+        t = 1e6 * np.broadcast_to(step, len(v))[:, None]
+        a = np.abs(1000.0 * v)
+        return halved(v, lambda p: p + t * np.sinh(p) - a, np.minimum(a, np.arcsinh(a / t))) / 1000.0
 
     def conjugate(self, u):
-        u = u / 100.0
+        u = u / 1000.0
         return (u * np.arcsinh(u) - u**2 / (1.0 + np.sqrt(1.0 + u**2))).sum(axis=1)
 
     def cvxpy(self, Z):
-        return cp.sum(cp.exp(100 * Z) + cp.exp(-100 * Z) - 2, axis=1) / 2
+        return cp.sum(cp.exp(1000 * Z) + cp.exp(-1000 * Z) - 2, axis=1) / 2
 
 
 class Linex(gr.AbstractOneSided):
