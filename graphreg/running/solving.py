@@ -268,8 +268,8 @@ class Task:
 def _extend(infinity: AtInfinity, rest: Certificate, before: Certificate, gap: float) -> Certificate:
     """The bounds of the rest, carried over to the whole.
 
-    What has fallen away is nowhere less than ``-infinity.dropped()``, so that a lower bound of the rest gives one of
-    the whole. Its dual point is one of the whole as well, with no price and no flow where something fell away.
+    A lower bound of the rest gives one of the whole (`AtInfinity.lower`). Its dual point is one of the whole as well,
+    with no price and no flow where something fell away.
     """
     certifier = Certifier(infinity.form)
     certifier.propose(before.w, infinity.form.nothing())
@@ -278,8 +278,7 @@ def _extend(infinity: AtInfinity, rest: Certificate, before: Certificate, gap: f
         point = infinity.extend(rest.dual_point)
         spread = infinity.extend(DualPoint(rest.spread, rest.dual_point.prices)).flows if rest.spread else ()
         certifier.propose_primal(infinity.push(rest.w, gap))
-        lower = np.nextafter(rest.dual - infinity.dropped(), -np.inf)
-        certifier.propose_bound(Enclosed(np.array([lower]), point, spread))
+        certifier.propose_bound(Enclosed(np.array([infinity.lower(rest.dual)]), point, spread))
     return certifier.best()
 
 

@@ -243,9 +243,7 @@ def composed(penalty: AbstractPenalty, probe: Probe) -> Failures:
     demand(fitting, f"the R of composed must be (r, {probe.k}) with r < {probe.k}, got {R.shape}")
     z = probe.points
     value, want = penalty.value(z), h.value(frozen(z @ R.T))
-    with np.errstate(invalid="ignore"):
-        by = np.abs(value - want) / (1e-300 + value + want + probe.sum_over_coordinates(z))
-    by = np.where(value == want, 0.0, by)  # both may be infinite
+    by = distance(value, want, 1e-300 + probe.sum_over_coordinates(z))
     yield from judge("phi(z) = h(Rz)", by, 1e-12, z=z)
     q = frozen(h.domain.clip(frozen(probe.rng.standard_normal((8, len(R))))) * (1.0 - 1e-9))
     by = np.abs(penalty.conjugate(frozen(q @ R)) - h.conjugate(q)) / (1.0 + h.conjugate(q))

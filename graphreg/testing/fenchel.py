@@ -170,20 +170,13 @@ def clip_is_sound(rows: TermRows, b: Array, tolerance: float, floor: float = 1e-
 
 
 def step_is_sound(
-    rows: TermRows,
-    t: Array,
-    start: Array,
-    end: Array,
-    margin: float | None = None,
-    span: Callable[[Array], Array] = np.asarray,
-    **where: Any,
+    rows: TermRows, t: Array, start: Array, end: Array, margin: float | None = None, **where: Any
 ) -> Failures:
-    """start + t (end - start) lies in dom f*, with t in [0, 1]; with a ``margin``, no t larger by more has that.
-    ``span`` takes back what rounding leads out of the subspace of f*."""
+    """start + t (end - start) lies in dom f*, with t in [0, 1]; with a ``margin``, no t larger by more has that."""
     where = {**where, "start": start, "end": end, "t": t}
     shaped("step_to_boundary", t, (len(start),))
     yield from judge("step_to_boundary lies in [0, 1]", np.maximum(-t, t - 1.0), 0.0, **where)
-    point = span(start + rowwise(t * (1 - 1e-9), start) * (end - start))
+    point = rows.span(start + rowwise(t * (1 - 1e-9), start) * (end - start))
     sentence = "start + step_to_boundary (end - start) lies in dom of the conjugate"
     yield from judge(sentence, outside(rows, point), 0, **where)
     if margin is None:

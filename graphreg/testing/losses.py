@@ -136,8 +136,7 @@ def curvature_within(loss: AbstractLoss, samples: LossProbe) -> Failures:
         for t in np.linspace(0.0, 1.0, 17):
             z = frozen((1.0 - t) * first + t * last)
             c = loss.curvature(z, y)
-            with np.errstate(invalid="ignore"):  # of two infinite ones
-                by = np.nan_to_num(np.maximum(least - c, c - most) / (1.0 + c))
+            by = np.nan_to_num(np.maximum(least - c, c - most) / (1.0 + c))  # nan of two infinite ones
             where = {"x": z, "low": low, "high": high, "y": y}
             yield from judge("curvature_within bounds the curvature", by, samples.tolerance, **where)
 

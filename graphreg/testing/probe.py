@@ -58,8 +58,7 @@ class Probe:
 
     def sum_over_coordinates(self, z: Array) -> Array:
         """phi of each coordinate by itself, added up: of what phi may be a difference; 0 where that is infinite."""
-        with np.errstate(invalid="ignore"):
-            each = np.sum([self.penalty.value(frozen(z * unit)) for unit in np.eye(self.k)], axis=0)
+        each = np.sum([self.penalty.value(frozen(z * unit)) for unit in np.eye(self.k)], axis=0)
         return np.where(np.isfinite(each), each, 0.0)
 
     @cached_property

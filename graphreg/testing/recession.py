@@ -45,7 +45,7 @@ def descent(loss: AbstractLoss, samples: LossProbe) -> Failures:
 def remains(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """The rest of a sample far out along a direction of descent is its limit there, and a loss of its own."""
     y, x = samples.y, _near(samples)
-    cone = loss.prices.descent(y)
+    cone, zero = loss.prices.descent(y), frozen(np.zeros(y.shape))
     if not len(cone.sample):
         return
     for v in _directions(samples):
@@ -59,7 +59,7 @@ def remains(loss: AbstractLoss, samples: LossProbe) -> Failures:
         fitting = kept.shape == (len(y),) and len(left) == kept.sum()
         demand(fitting, f"remains keeps {len(left)} targets of {kept.shape} samples")
         limit = np.where(plain, loss.value(frozen(x + FAR * v), y), loss.value(x, y))
-        cost = np.zeros(len(y))
+        cost = -loss.conjugate(zero, y)  # of a sample that is gone
         cost[kept] = loss.value(frozen(x[kept]), left)
         yield from judge("what remains is the limit of l", distance(cost, limit, 1.0), samples.tolerance, x=x, v=v, y=y)
         yield from _is_a_loss(loss, samples, frozen(x[kept]), frozen(left), frozen(samples.prices[kept]))

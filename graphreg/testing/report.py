@@ -243,7 +243,7 @@ def _show(value: Any, row: int, rows: int) -> str:
     return repr((value[row] if value.ndim and len(value) == rows else value).tolist())
 
 
-def distance(a: Array, b: Array, floor: float = 1e-300) -> Array:
+def distance(a: Array, b: Array, floor: Array | float = 1e-300) -> Array:
     """|a - b| per row, relative to floor + max(|a|, |b|); 0 where both are the same infinity, inf where only one is."""
     a, b = (np.asarray(each, dtype=float).reshape(len(each), -1) for each in (a, b))
     same = (a == b).all(axis=1)

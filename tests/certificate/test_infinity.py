@@ -159,6 +159,35 @@ def test_the_nodes_whose_losses_fall_for_ever_are_named(loss, count):
     assert "add a ridge" in solution.message
 
 
+@pytest.mark.parametrize("limit", [-1.0, 0.0, 2.0])
+def test_what_falls_away_costs_its_limit(limit):
+    """Counts that are all 0 cost no more than the limit far out, of either sign."""
+
+    class Shifted(gr.PoissonLoss):
+        def value(self, x, y):
+            return super().value(x, y) + limit
+
+        def conjugate(self, b, y):
+            return super().conjugate(b, y) - limit
+
+        def value_bound(self, r, spread, y):
+            return super().value_bound(r, spread, y) + limit + 1e-15
+
+        def conjugate_bound(self, b, spread, y):
+            return super().conjugate_bound(b, spread, y) - limit + 1e-15
+
+    loss = Shifted(samples([0.0, 0.0, 3.0, 3.0], np.ones(4), node=["a", "a", "b", "b"]))
+    infinity = at_infinity(gr.Problem(loss).form)
+    assert infinity.lower(7.0) == pytest.approx(7.0 + limit, abs=1e-12)
+    assert infinity.lower(7.0) <= 7.0 + limit
+    solution = gr.Problem(loss).solve(gr.PrimalDual(), on_failure="return", gap=1e-6)
+    assert solution.status == "unattained"
+    assert solution.certificate.holds(1e-6)
+    least = 2 * limit + 3.0 * (1.0 - np.log(3.0))
+    assert solution.certificate.dual <= least + 1e-12
+    assert solution.objective == pytest.approx(least, rel=1e-5)
+
+
 def test_classes_that_leave_one_after_the_other():
     """The first feature separates class 0 from the others, the second 1 from 2 but for the samples at 0."""
     x0 = [-5.0, -4.0, 1.0, 1.0, 1.0, 1.0, 1.0]

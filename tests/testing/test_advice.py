@@ -84,3 +84,13 @@ def test_a_gradient_that_jumps_is_told_its_kind():
     loss = Absolute(gr.NodeData.from_arrays(np.ones((4, 1)), np.arange(4.0), [0, 0, 1, 1]))
     failing = str(check_loss(loss))
     assert "a loss whose gradient jumps derives from gr.AbstractPiecewiseLinearLoss" in failing
+
+
+def test_a_gradient_that_is_not_lipschitz_is_told_its_class():
+    class Cosh(gr.SquaredL2):
+        def smoothness(self):
+            return np.inf
+
+    said = str(check_penalty(Cosh(), k=1))
+    assert "the smoothness inf is not a finite positive number" in said
+    assert "where that is infinite derive from gr.Penalty" in said

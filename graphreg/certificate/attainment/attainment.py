@@ -12,6 +12,7 @@ dual point.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -208,16 +209,16 @@ class AtInfinity:
             whole.flows[block][np.ix_(rows, columns)] = u
         return whole
 
-    def dropped(self) -> float:
-        """An upper bound of the sum of s_r l_r*(0) over the samples that have fallen away: they are nowhere less than
-        minus that (0, for losses >= 0)."""
-        total = 0.0
+    def lower(self, rest: float) -> float:
+        """A lower bound of the whole from one of the rest: a sample that has fallen away is nowhere less than
+        -s_r l_r*(0), its limit along the direction."""
+        parts = [rest]
         for block, kept in zip(self.form.samples, self.samples, strict=True):
             y = block.y[~kept]
             zero = np.zeros(y.shape)
-            each = block.scale[~kept] * np.maximum(block.loss.conjugate_bound(zero, zero, y), 0.0)
-            total += float(each.sum()) * (1.0 + 1e-9)
-        return total
+            limit = -block.scale[~kept] * block.loss.conjugate_bound(zero, zero, y)
+            parts += np.nextafter(limit, -np.inf).tolist()
+        return float(np.nextafter(math.fsum(parts), -np.inf))
 
     def push(self, w: Array, gap: float) -> Array:
         """w moved along the direction until P is near the infimum: to a tenth of the relative gap, and no further,

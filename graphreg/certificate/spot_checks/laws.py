@@ -47,6 +47,9 @@ class TermRows:
     def clip(self, b: Array) -> Array:
         return self.term.clip(b, *self.targets) if self.targets else self.term.domain.clip(b)
 
+    def span(self, b: Array) -> Array:
+        return b if self.targets else self.term.domain.span(b)
+
     def value_bound(self, r: Array, spread: Array) -> Array:
         """A bound of f(r + anchor) around r."""
         return self.term.value_bound(r, spread, *self.targets)

@@ -66,7 +66,8 @@ class PriceDomain:
 
     def remains(self, y: Array, fallen: Array) -> tuple[Array, Array]:
         """The rest of the samples where some rows of `descent` fell for ever (``fallen``, a mask over these rows):
-        a mask over the samples, and the coded targets of those that are left."""
+        a mask over the samples, and the coded targets of those that are left. The others have come down to their
+        limit -l*(0)."""
         gone = np.zeros(len(y), dtype=bool)
         gone[self.descent(y).sample[fallen]] = True
         return ~gone, y[~gone]

@@ -11,12 +11,12 @@ import numpy as np
 
 from ..records import Array, Notation, names_of, stated
 from ._rows import at_units, both_ways, norm_bound, row_norm, slopes_of
-from .domain import DualBall, Everywhere, OneSidedDomain
+from .domain import DualBall, Everywhere, OneSidedDomain, domain_of
 from .penalty import AbstractPenalty
 
 
 class AbstractSmoothPenalty(AbstractPenalty):
-    """A differentiable penalty.
+    """A penalty with a Lipschitz gradient; one whose gradient grows faster, as that of cosh, is a `Penalty`.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class AbstractOneSided(AbstractPenalty):
     (True, False)
     """
 
-    domain = stated(OneSidedDomain)
+    domain = stated(lambda self: domain_of(self, OneSidedDomain))
 
 
 class AbstractEntrywise(AbstractPenalty):

@@ -12,11 +12,12 @@ import numpy as np
 
 from ..records import Array, RecessionCone
 from ..roots import bisected
-from ._rows import INSIDE, LEAST_SLACK, both_ways, gauge_of
+from ._rows import INSIDE, LEAST_SLACK, both_ways, by_row, gauge_of, row_norm
 
 if TYPE_CHECKING:
     from .penalty import AbstractPenalty
 
+ROUNDING = 1e-12  # of a flow that lies in a subspace, relative to its length
 HALVINGS = 52  # of an interval, until nothing is between its ends
 
 
@@ -103,6 +104,35 @@ class OwnDomain(FlowDomain):
     domain = property(lambda self: self)
 
 
+class Mixtures(FlowDomain):
+    """The flows R'q of a penalty h(Rz), with q in the domain of h; what rounding leads out of their span is taken
+    back."""
+
+    def __init__(self, phi: AbstractPenalty) -> None:
+        super().__init__(phi)
+        self.R, h = self.phi.composed()
+        self.inner, self.inverse = h.domain, np.linalg.pinv(self.R)
+
+    def span(self, u: Array) -> Array:
+        return by_row(by_row(u, self.inverse), self.R)
+
+    def gauge(self, u: Array) -> Array:
+        out = row_norm(u - self.span(u)) > ROUNDING * row_norm(u)
+        return np.where(out, np.inf, self.inner.gauge(by_row(u, self.inverse)))
+
+    def clip(self, u: Array) -> Array:
+        return by_row(self.inner.clip(by_row(u, self.inverse)), self.R)
+
+    def step_to_boundary(self, start: Array, end: Array) -> Array:
+        return self.inner.step_to_boundary(by_row(start, self.inverse), by_row(end, self.inverse))
+
+    def interior(self, k: int) -> Array:
+        return self.inner.interior(len(self.R)) @ self.R
+
+    def conduct(self, conductance: Array, z: Array) -> Array:
+        return by_row(self.inner.conduct(conductance, by_row(z, self.R.T)), self.R)
+
+
 class Everywhere(FlowDomain):
     """All flows: of a penalty that outgrows every multiple of a norm."""
 
@@ -166,3 +196,8 @@ class OneSidedDomain(FlowDomain):
 
         low = np.where(np.isfinite(self.phi.conjugate(end)), 1.0, 0.0)
         return bisected(inside, low, np.ones(len(start)), HALVINGS)[0]
+
+
+def domain_of(phi: AbstractPenalty, plain: type[FlowDomain] = FlowDomain) -> FlowDomain:
+    """What is known of dom phi* by default: from its composition, else from its conjugate alone."""
+    return plain(phi) if phi.composed() is None else Mixtures(phi)

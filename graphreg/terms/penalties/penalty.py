@@ -24,7 +24,7 @@ from ..bounds import largest_around
 from ..records import Array, Named, Notation, Statement, names_of, stated
 from ..rows import AbstractRows
 from ._rows import column, gauge_of, nearby_subgradients, pieces_of, row_norm, split
-from .domain import FlowDomain
+from .domain import domain_of
 
 
 class AbstractPenalty(ChecksNames, Named, ABC):
@@ -77,7 +77,7 @@ class AbstractPenalty(ChecksNames, Named, ABC):
         of its constraints."""
 
     # ---- what it may say of itself: where its flows may lie, its kink, its curvature --------------------------------
-    domain = stated(FlowDomain)
+    domain = stated(domain_of)
 
     def gauge_at_zero(self, u: Array) -> Array:
         """The pull at 0 that the flow u takes up: inf {t >= 0 : u / t is a subgradient of phi at 0} for each row.
@@ -155,9 +155,9 @@ class AbstractPenalty(ChecksNames, Named, ABC):
     # ---- derived; closed forms are faster, or sharper --------------------------------------------------------------
     def subgradient(self, z: Array) -> Array:
         """A subgradient of phi at each row; by default that of the nearby point prox(z, 1e-4), near enough, and far
-        enough for a prox that is known to a solver's accuracy only; where phi is so steep that this lies far from z,
-        that of a shorter step."""
-        u = nearby_subgradients(self.prox, z, np.full(len(z), 1e-4), 1e-3 * np.maximum(row_norm(z), 1.0))
+        enough for a prox of some accuracy; where phi is so steep that this lies far from z, that of a shorter step."""
+        most = np.sqrt(self.accuracy()) * np.maximum(row_norm(z), 1.0)
+        u = nearby_subgradients(self.prox, z, np.full(len(z), 1e-4), most)
         return np.where((z == 0).all(axis=1)[:, None], 0.0, u)  # where phi is least
 
     def dual_prox(self, v: Array, step: Array, weight: Array) -> Array:
