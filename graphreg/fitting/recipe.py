@@ -81,7 +81,7 @@ def fit(  # noqa: PLR0913
 ) -> Fit:
     """Fit a model at every node of a graph to a table, and say how well it predicts.
 
-    With b_i and w_i the intercept and the coefficients of node i, of features in standard deviations,
+    With b_i and w_i the intercept and the coefficients of node i, of centred features in standard deviations,
 
         minimise    sum_r v_r l(b_i(r) + x_r'w_i(r); y_r)
                   + strength sum_e A_e ||(b_i, w_i) - (b_j, w_j)||_2  +  1e-3 sum_i 1/2 ||w_i||^2,

@@ -99,7 +99,7 @@ def predictors(X: Array, w: Array) -> Array:
     g, _, p = X.shape
     if w.shape[1] == p:
         return _products(X, w[:, :, None])[:, :, 0]
-    return _products(X, w.reshape(g, p, -1))
+    return _products(X, w.reshape(g, p, w.shape[1] // p))
 
 
 def adjoint(XT: Array, a: Array) -> Array:

@@ -7,8 +7,8 @@ from rooms import PACKAGE, trees
 from survey import AROUND, CORE, FIGURES, HOUSE, circles, holds, room_of
 
 LIMITS = {
-    "lines of code": 51_265,  # one-sided costs (150), columns over 21 decades (45), what a ridge does not decide (45)
-    "lines of code in the core": 24_570,  # one-sided costs, moves of all nodes together, lists that are named
+    "lines of code": 51_275,  # one-sided costs (150), columns over 21 decades (45), what a ridge does not decide (45)
+    "lines of code in the core": 24_590,  # one-sided costs, moves of all nodes together, lists that are named
     "files": 471,  # conic/, four for formulas; fitting/ (2), cli/fitting.py, units.py; federated (5); joint.py
     "arrows upwards": 1,
     "largest circle of files at load": 0,
