@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from solution_cases import CHAIN, RIDGE, read
 
@@ -81,3 +82,12 @@ def test_predictions_with_two_families(frame):
     assert set(solution.predict(frame[~at_a], kind="class")) <= set(frame["flood"])
     with pytest.raises(gr.errors.DataError, match="kind='class' needs a classification loss, and SquaredLoss is none"):
         solution.predict(frame, kind="class")
+
+
+def test_no_rows_have_no_predictions_of_classes():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"n": np.repeat(list("ab"), 20), "x": rng.normal(size=40), "y": rng.choice(list("lmh"), 40)})
+    data = gr.NodeData.from_frame(frame, node="n", target="y", features=["x"], intercept=True)
+    model = gr.MultinomialLoss(data) + gr.TotalVariation(gr.Graph.chain(["a", "b"]), gr.SquaredL2())
+    solution = gr.Problem(model + 0.1 * gr.SquaredL2()(gr.w)).solve()
+    assert len(solution.predict(frame[:0])) == 0
