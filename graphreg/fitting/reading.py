@@ -405,21 +405,25 @@ def _as_numbers(column: Any) -> tuple[Any, Array]:
 
 
 def signed(column: Any) -> str:
-    """What is to be said of text that is numbers with signs, as '$282,600' or '93.4%', but for a few cells; empty
-    where it is not."""
+    """What is to be said of text that is numbers with signs, as '$282,600' or '93.4%', or with decimal commas, but for
+    a few cells; empty where it is not."""
     import pandas as pd
 
     texts = column.dropna().astype(str)
-    plain: Any = texts.str.replace(rf"[{SIGNS}]|,(?=\d{{3}}\b)", "", regex=True)  # no comma of decimals, as in 12,5
+    decimal = (texts.str.fullmatch(r"-?\d+,\d+") & ~texts.str.fullmatch(r"-?\d{1,3},\d{3}")).any()
+    signs = rf"[{SIGNS}]|,(?=\d{{3}}\b)"  # no comma of decimals, as in 12,5
+    plain: Any = texts.str.replace(*(",", ".") if decimal else (signs, ""), regex=not decimal)
     values: Any = pd.to_numeric(plain, errors="coerce")
     found = "".join(sign for sign in f"{SIGNS}," if texts.str.contains(sign, regex=False).any())
     odd = list(dict.fromkeys(texts[values.isna()]))
     if not found or values.isna().sum() >= NUMERIC * len(texts):
         return ""
     beside = f", beside {few(map(repr, odd), 3)}: make that a number or an empty cell, and" if odd else ":"
+    what, do = ("decimal commas", "write points") if decimal else ("signs", "strip them")
+    old, new = (",", ".") if decimal else (f"[{found}]", "")
     return (
-        f"numbers with signs ({texts.iloc[0]!r}, ...){beside} strip them, e.g. "
-        f"frame[{column.name!r}].str.replace('[{found}]', '', regex=True).astype(float)"
+        f"numbers with {what} ({texts.iloc[0]!r}, ...){beside} {do}, e.g. "
+        f"frame[{column.name!r}].str.replace({old!r}, {new!r}, regex={not decimal}).astype(float)"
     )
 
 

@@ -300,14 +300,26 @@ def test_numbers_with_signs_are_called_that(frame):
     price, share, euro = str(caught.value).splitlines()[1:]
     assert "'price' holds numbers with signs ('$282,600', ...): strip them, e.g. frame['price'].str.replace(" in price
     assert "'[%]'" in share
-    assert "looks like a name of each row" in euro  # a comma of decimals is no sign
-    names = {"frame": signs}
-    exec("done = " + price.partition("e.g. ")[2], names)
-    assert names["done"].tolist() == (282_600.0 + k).tolist()
+    for said, values in ((price, 282_600.0 + k), (euro, k + 0.5)):
+        names = {"frame": signs}
+        exec("done = " + said.partition("e.g. ")[2], names)
+        assert names["done"].tolist() == values.tolist()
+    assert "'euro' holds numbers with decimal commas ('0,5', ...): write points" in euro
     with pytest.raises(DataError, match="beside 'unknown': make that a number or an empty cell, and strip them"):
         gr.fit(signs.assign(price=["unknown", *signs["price"][1:]]), [(101, 102), (102, 103)], **HOW)
     with pytest.raises(DataError, match="'y' holds numbers with signs"):
         gr.fit(frame.assign(y=signs["share"]), [(101, 102), (102, 103)], **HOW)
+
+
+@pytest.mark.parametrize("cells", [["2,625", "2,75", "3"], ["4,5", "5,0", "-6,25"]])
+def test_a_line_for_decimal_commas_makes_no_other_numbers(frame, cells):
+    """Some have three digits behind the comma, as thousands have; few values are no categories."""
+    table = frame.assign(x=cells * 8)
+    with pytest.raises(DataError, match="'x' holds numbers with decimal commas") as caught:
+        gr.fit(table, [(101, 102), (102, 103)], **HOW)
+    names = {"frame": table}
+    exec("done = " + str(caught.value).partition("e.g. ")[2].splitlines()[0], names)
+    assert names["done"].tolist() == [float(cell.replace(",", ".")) for cell in cells] * 8
 
 
 def test_numbers_that_pandas_keeps_otherwise_are_numbers_and_so_in_new_rows():
