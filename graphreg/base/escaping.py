@@ -142,11 +142,8 @@ def text_of_cell(written: str) -> str:
 
 
 def table(frame: pd.DataFrame) -> bytes:
-    """A table as CSV in UTF-8, without its index, names in levels as ``x[class]``; docs/security.md says how pandas
-    reads it back to the letter."""
+    """A table as CSV in UTF-8, without its index; docs/security.md says how pandas reads it back to the letter."""
     safe = _named(frame, cell)
-    if safe.columns.nlevels > 1:
-        safe.columns = [name + "".join(f"[{each}]" for each in map(str, rest) if each) for name, *rest in safe.columns]
     texts = list(map(str, safe.columns))
     for j, kind in enumerate(safe.dtypes):
         if kind.kind not in "biuf":

@@ -81,6 +81,7 @@ def fit(
         found = replace(gr.fit(ready, edges, gap=gap or 1e-6, progress=to.progress, **asked), prove=prove)
         clusters = found.clusters_shown  # with its proofs, while the time runs
     with exits.finishing():
+        coefficients = found.table().set_axis(results.coordinates(found.solution), axis=1)
         document: dict[str, Any] = {
             "strength": found.strength,
             "loss": found.loss,
@@ -88,7 +89,7 @@ def fit(
             "scores": found.scores.to_dict("index"),
             "status": found.solution.status,
             "certificate": results.bounds(found.solution),
-            "coefficients": found.table().to_dict("index"),
+            "coefficients": coefficients.to_dict("index"),
             "clusters": results.clusters(clusters),
         }
         if rows is not None and predictions is not None:
@@ -96,7 +97,7 @@ def fit(
             folder.write_all(predictions.parent, {predictions.name: written})
         more = [] if intervals is None else _intervals(found, intervals, document)
         text = found.code() if code else "\n\n".join([typed(str(found)), *map(str, more)])
-        coefficients = found.table().reset_index()
+        coefficients = coefficients.reset_index()
         cluster = [clusters.labels[node] for node in coefficients["node"]]
         coefficients.insert(len(coefficients.columns), "cluster", cluster, allow_duplicates=True)
         to.deliver((found, *more), coefficients, document, found.plot, text)

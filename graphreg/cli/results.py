@@ -108,7 +108,7 @@ def _in_units(solution: gr.Solution) -> dict[Any, Any]:
 
 def _rows(solution: gr.Solution, what: str, rows: Mapping[Any, Any]) -> pd.DataFrame:
     """Coefficients by label."""
-    table = pd.DataFrame(list(rows.values()), columns=_coordinates(solution))
+    table = pd.DataFrame(list(rows.values()), columns=coordinates(solution))
     table.insert(0, what, list(map(_name, rows)), allow_duplicates=True)
     return table
 
@@ -122,7 +122,7 @@ def _flows(solution: gr.Solution) -> pd.DataFrame:
             continue
         flow = np.zeros((len(u), form.d))
         flow[:, edge.coordinates] = u
-        part = pd.DataFrame(flow, columns=_coordinates(solution))
+        part = pd.DataFrame(flow, columns=coordinates(solution))
         tails, heads = form.ends(edge)
         for k, (name, values) in enumerate({"term": edge.name, "tail": tails, "head": heads}.items()):
             part.insert(k, name, values, allow_duplicates=True)
@@ -145,7 +145,7 @@ def document(
         "size": {
             "nodes": len(solution.labels),
             "latent_nodes": len(solution.form.latent),
-            "coordinates": _coordinates(solution),
+            "coordinates": coordinates(solution),
             "free_nodes": list(map(_name, solution.free)),
         },
         **({"coefficients": _by_label(solution, _in_units(solution))} if has_point(solution) else {}),
@@ -207,11 +207,11 @@ def versions() -> dict[str, str]:
 
 
 def _by_label(solution: gr.Solution, rows: Mapping[Any, Any]) -> dict[str, dict[str, float]]:
-    names = _coordinates(solution)
+    names = coordinates(solution)
     return {_name(label): dict(zip(names, map(float, row), strict=True)) for label, row in rows.items()}
 
 
-def _coordinates(solution: gr.Solution) -> list[str]:
+def coordinates(solution: gr.Solution) -> list[str]:
     """The names of the coordinates, ``feature[class]`` for a multinomial loss."""
     names: dict[str, None] = {}
     for each in map(name_of, solution.form.space.coordinates):

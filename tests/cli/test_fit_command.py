@@ -63,14 +63,19 @@ def test_it_is_the_same_as_in_python(folder):
 
 def test_coefficients_of_classes_have_one_line_of_names(folder):
     rows = pd.read_csv("visits.csv")
+    with (folder / "edges.csv").open("a") as file:
+        file.write("St. D,St. E\n")
     rows.assign(visits=np.tile(["few", "many", "some"], 14)[:40]).to_csv("visits.csv", index=False)
-    done = run("fit", "visits.csv", "edges.csv", *ASKED, "--missing", "drop", "--strengths", "1", "--csv", "out.csv")
+    done = run(
+        "fit", "visits.csv", "edges.csv", *ASKED, "--missing", "drop", "--strengths", "1", "--csv", "out.csv", "--json"
+    )
     assert done.exit_code == 0, done.output
     table = pd.read_csv("out.csv", index_col="node")
     names = [f"{name}[{each}]" for name in ("intercept", "age") for each in ("few", "many", "some")]
     assert [*table] == [*names, "cluster"]
     assert [*table.index] == [f"St. {x}" for x in "ABCDE"]
     assert table.notna().all(axis=None)
+    assert [*json.loads(done.stdout)["coefficients"]["St. A"]] == names
 
 
 @pytest.mark.parametrize(
