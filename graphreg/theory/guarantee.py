@@ -233,7 +233,7 @@ def _why(test: WellConnected, losses: Clusterwise, c: int) -> str:
             "its summed losses are not strongly convex where the optimum may lie (alpha = 0), so that nothing bounds "
             "how far it moves; give its nodes more samples, drop features, add a ridge, or lower the strength"
             if np.isfinite(losses.optimum[1][c])
-            else "no optimum of its summed losses was found; add a ridge, for instance 1e-3 * NodePenalty(SquaredL2())"
+            else "no optimum of its summed losses was found; add a ridge, as 1e-3 * gr.SquaredL2()(gr.w)"
         )
     return test.sentence()
 
