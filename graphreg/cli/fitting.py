@@ -97,10 +97,9 @@ def fit(
             folder.write_all(predictions.parent, {predictions.name: written})
         more = [] if intervals is None else _intervals(found, intervals, document)
         text = found.code() if code else "\n\n".join([typed(str(found)), *map(str, more)])
-        coefficients = coefficients.reset_index()
-        cluster = [clusters.labels[node] for node in coefficients["node"]]
+        cluster = [clusters.labels[node] for node in coefficients.index]
         coefficients.insert(len(coefficients.columns), "cluster", cluster, allow_duplicates=True)
-        to.deliver((found, *more), coefficients, document, found.plot, text)
+        to.deliver((found, *more), coefficients.reset_index(), document, found.plot, text)
     return exits.of_status(found.solution.status) or (exits.CERTIFIED if more or intervals is None else exits.DATA)
 
 
