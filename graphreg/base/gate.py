@@ -16,6 +16,7 @@ import signal
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from functools import cache, partial
@@ -89,11 +90,11 @@ def refuse(numbers: float, what: str, about: str = "") -> None:
 
 
 # ---- time ------------------------------------------------------------------------------------------------------------
-def carry_out(work: Callable[[], T]) -> T:
+def carry_out(work: Callable[[], T], after: Callable[[], object] = lambda: None) -> T:
     """``work()``, in a thread of its own, so that the clock and Ctrl-C are heard meanwhile.
 
     The compiled solvers let go of Python's lock while they work. What is broken off is told to stop as soon as it is
-    back in Python; nobody waits for it.
+    back in Python; nobody waits for it. Nor for what its thread does ``after`` it.
 
     Raises
     ------
@@ -121,6 +122,7 @@ def carry_out(work: Callable[[], T]) -> T:
         finally:
             del own
             done.set()
+        after()
 
     thread = threading.Thread(target=run, daemon=True, name="graphreg work")
     with starting:
@@ -133,6 +135,36 @@ def carry_out(work: Callable[[], T]) -> T:
     if errors:
         raise errors[0]
     return results[0]
+
+
+class Factor:
+    """The factors of a sparse matrix by SuperLU, which are carried out. Scipy never frees what SuperLU allocated in
+    another thread than the one that drops it: so the thread that made them keeps them while they are needed.
+
+    Raises
+    ------
+    RuntimeError
+        Where the matrix is singular.
+    """
+
+    def __init__(self, A: Any, **options: Any) -> None:
+        from scipy.sparse.linalg import splu  # here, since not every process factorises
+
+        made: list[Any] = []
+        self._made, unneeded = made, threading.Event()
+        weakref.finalize(self, unneeded.set).atexit = False
+
+        def drop() -> None:
+            unneeded.wait()
+            made.clear()
+
+        carry_out(lambda: made.append(splu(A, **options)), drop)
+
+    def solve(self, right: Any) -> Any:
+        return self._made[0].solve(right)  # not its own method, which would keep the factors for itself
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._made[0], name)
 
 
 def heavy(multiplications: float, work: Callable[..., T], *given: Any) -> T:

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cholesky
-from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, splu
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from ..base.gate import carry_out, heavy, too_much
+from ..base.gate import Factor, heavy, too_much
 from ..form import EdgeBlock, Form
 from ..oracles import least_fill
 from ..terms import Array, at_a_time, gram, strengths
@@ -131,10 +131,9 @@ def equilibrated(A: Any) -> tuple[Array, sp.csc_array, Callable[[Array], Array]]
         return None
 
 
-def factor(S: Any) -> Any:
+def factor(S: Any) -> Factor:
     options = {"SymmetricMode": True}
-    A = sp.csc_array(S)
-    return carry_out(lambda: splu(A, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options))
+    return Factor(sp.csc_array(S), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
 
 
 def estimated(solve: Callable[[Array], Array], q: Array) -> float:

@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import spilu, splu
 
 from ..base.csgraph import depth_first_order, reverse_cuthill_mckee
-from ..base.gate import aside, carry_out, heavy, refuse, usable_memory
+from ..base.gate import Factor, aside, heavy, refuse, usable_memory
 from ..form import Form, Held
 from ..terms import AbstractMatrix, Array, EdgeBlock, SampleBlock, product
 from ..terms.losses import AbstractSmoothLoss
@@ -63,8 +63,7 @@ class Factors:
     """Factorisations of matrices with one pattern, given as a CSC matrix in an order in which they fill in little; its
     upper half alone where ``low``.
 
-    Only those of SuperLU that are not ``quick`` are made in a thread of their own: scipy never frees what was allocated
-    in another thread than the one that drops it.
+    Only those of SuperLU that are not ``quick`` are made, and kept, by a thread of their own (`base.gate.Factor`).
     """
 
     def __init__(self, indices: Array, indptr: Array, low: bool, quick: bool = True) -> None:
@@ -89,7 +88,7 @@ class Factors:
             # positive definite: no pivots are needed, and the order is there
             more: dict[str, Any] = {"diag_pivot_thresh": 0.0, "relax": 1, "panel_size": 8, "permc_spec": "NATURAL"}
             more["options"] = {"SymmetricMode": True, "Equil": False}
-            return (splu(H, **more) if self.quick else carry_out(lambda: splu(H, **more))).solve
+            return (splu if self.quick else Factor)(H, **more).solve
 
     def matrix(self, data: Array) -> sp.csc_array:
         """The matrix of these entries, both halves of it."""
@@ -445,7 +444,7 @@ class BesideFlows:
         least = np.where(self._of_w, TINIEST * np.abs(self.true.diagonal()[self._of_w]).mean(), 0.0)
         A = sp.csc_array(self.true + sp.diags_array(least))  # nothing may tell where some of w is, and is refined
         with _singular():
-            return (splu(A, **more) if self.quick else carry_out(lambda: splu(A, **more))).solve
+            return (splu if self.quick else Factor)(A, **more).solve
 
     def _refined(self, right: Array) -> tuple[Array, bool]:
         """The solution, and whether it leaves next to nothing."""

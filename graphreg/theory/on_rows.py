@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import splu
 
-from ..base.gate import carry_out, heavy, refuse
+from ..base.gate import Factor, heavy, refuse
 from ..certificate import Certifier
 from ..compiling import Compiler, Links, steepest
 from ..errors import FailedError, MethodError
@@ -85,7 +84,7 @@ def saddle(H: Any, K: Any) -> Callable[[Array], Array]:
     lift, kinds = LIFT * float(abs(K).max() if K.nnz else 1.0) ** 2, np.repeat([True, False], [H.shape[0], K.shape[0]])
     system = sp.csc_array(sp.block_array([[H, K.T], [K, None]]))
     near_to = sp.csc_array(system + sp.diags_array(np.where(kinds, lift, -lift)))
-    return BesideFlows(system, kinds, lambda: carry_out(lambda: splu(near_to)).solve, pivots=False).solve
+    return BesideFlows(system, kinds, lambda: Factor(near_to).solve, pivots=False).solve
 
 
 def pooled_on_rows(vary: Varying, rows: RowNetwork, smooth: SmoothObjective) -> tuple[Array, Array]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import scipy.sparse.linalg
 
 import graphreg as gr
 from graphreg.oracles import newton
@@ -25,14 +29,35 @@ def matrix(seed=0, n=30):
     return sp.csc_array(sp.kron(L, np.eye(2) + 0.3) + 0.1 * sp.eye_array(2 * n))
 
 
-def test_quick_factors_are_made_where_they_are_dropped(monkeypatch):
+class Watched:
+    """Factors that tell in which thread they were made, and dropped."""
+
+    def __init__(self, told):
+        self.told, self.maker = told, threading.get_ident()
+
+    def solve(self, right):
+        return right
+
+    def __del__(self):
+        self.told.append(self.maker == threading.get_ident())
+
+
+def test_factors_are_dropped_where_they_were_made(monkeypatch):
     """Scipy frees what SuperLU allocates in the thread of its making alone."""
-    made = []
-    monkeypatch.setattr(newton, "carry_out", lambda work: made.append(1) or work())
-    H = matrix()
+    dropped, H = [], matrix()
+    for module in (newton, scipy.sparse.linalg):
+        monkeypatch.setattr(module, "splu", lambda *_, **__: Watched(dropped))
     for quick in (True, False):
-        Factors(H.indices, H.indptr, low=False, quick=quick)(H.data)
-        assert len(made) == (not quick)
+        find = Factors(H.indices, H.indptr, low=False, quick=quick)
+        for _ in range(3):  # each is kept until the next is there
+            solve = find(H.data)
+            assert np.array_equal(solve(H.data), H.data)
+        del solve
+        until = time.monotonic() + 5.0
+        while len(dropped) < 3 and time.monotonic() < until:
+            time.sleep(0.01)
+        assert dropped == 3 * [True]
+        dropped.clear()
     assert NewtonSystem(problem(nx.complete_graph(40), 3).form).quick
 
 
