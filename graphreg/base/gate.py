@@ -120,9 +120,9 @@ def carry_out(work: Callable[[], T], after: Callable[[], object] = lambda: None)
         except BaseException as error:  # noqa: BLE001 - it is raised again, where it is waited for
             errors.append(error)
         finally:
-            del own
             done.set()
         after()
+        del own
 
     thread = threading.Thread(target=run, daemon=True, name="graphreg work")
     with starting:

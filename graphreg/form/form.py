@@ -23,7 +23,7 @@ from ..terms.losses import AbstractSmoothLoss
 
 T = TypeVar("T")
 LONGEST_REPR = 300  # characters
-SMALL = 1 << 16  # numbers in the Gram matrices of all nodes
+SMALL = 1 << 20  # numbers in the Gram matrices of all nodes, in the data, and in the flows
 
 
 @dataclass(frozen=True, repr=False)
@@ -222,7 +222,7 @@ class Form:
     @property
     def is_small(self) -> bool:
         """True where what one run finds takes so little room that it is kept for the next one."""
-        return self.n * self.d * self.d <= SMALL
+        return self.d * max([self.n * self.d, *(block.count for block in self.blocks)]) <= SMALL
 
     def once(self, name: str, key: Any, find: Callable[[], T]) -> T:
         """The value of ``find``, remembered by its name until it is asked for at another key (of strengths)."""

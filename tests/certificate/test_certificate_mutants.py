@@ -354,15 +354,15 @@ def test_attainment_is_taken_for_granted(monkeypatch):
 def test_attainment_that_overlooks_a_ridge(monkeypatch):
     """A recession function that leaves out the penalty calls an attained minimum unattained."""
     model = gr.LogisticLoss(gr.NodeData.from_arrays(np.array([[1.0], [-1.0]]), [1, 0], [0, 0]))
-    problem = gr.Problem(model + 0.1 * gr.NodePenalty(gr.SquaredL2()))
+    model = model + 0.1 * gr.NodePenalty(gr.SquaredL2())
 
     def certified(problem):
         assert attained(problem.form)
 
-    certified(problem)
+    certified(gr.Problem(model))
     whole = gr.terms.records.RecessionCone(np.array([-np.inf]), np.array([np.inf]))
     monkeypatch.setattr(Everywhere, "recession", lambda self, k: whole)
-    refuses(certified, problem)
+    refuses(certified, gr.Problem(model))
 
 
 def test_the_largest_curvature_for_the_least(monkeypatch):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 
@@ -122,3 +124,14 @@ def test_low_bands_need_no_order(monkeypatch):
     assert NewtonSystem(problem(nx.path_graph(200), 9).form).low
     with pytest.raises(TypeError):
         NewtonSystem(problem(nx.complete_graph(40), 9).form)
+
+
+def test_an_interpreter_ends_well_with_factors_that_are_kept():
+    text = f"""
+import numpy as np, scipy.sparse as sp
+from {Factors.__module__} import Factors
+H = sp.eye_array(300, format="csc")
+kept = [Factors(H.indices, H.indptr, low=False, quick=quick)(H.data) for quick in (True, False)]
+"""
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -137,8 +137,8 @@ def follows(
     both = _integers(np.concatenate([each[some] for each in point]))
     if sum([y * x for y, x in zip([*total, *total], both, strict=True)]):
         return False
-    there = np.flatnonzero(np.diff(R.indptr)[some])
-    return not _summed([total[j] for j in there.tolist()], R[some[there]])
+    there = np.flatnonzero(R.indptr[some + 1] > R.indptr[some])
+    return not len(there) or not _summed([total[j] for j in there.tolist()], R[some[there]])
 
 
 def _combined(system: System, combination: Combination) -> tuple[Array, list[int]]:

@@ -8,6 +8,7 @@ vanish with the others, and a combination says so. Nothing here is trusted.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -26,7 +27,7 @@ from ..kernel.joint import NOTHING, Dropped, Joint
 from ..kernel.system import Prices, System
 from .arcs import Arcs, Forest, forest
 from .slack import Slack
-from .systems import DEPENDENT, MOST, right_inverses, solved
+from .systems import DEPENDENT, MOST, Solved, right_inverses, signs, solved
 
 Entries = tuple[Array, Array, Array]  # variables, equations and values of R
 LIGHT = 1e-3  # of the largest weight: variables with less are looked at last
@@ -342,15 +343,11 @@ class Totals:
         together = np.flatnonzero((columns >= rows) & (rows > 0))
         size = 1 << np.ceil(np.log2(np.maximum(columns, 1))).astype(int)
         key = rows[together] * (1 << 32) + size[together]
-        alone = [np.flatnonzero((columns < rows) & (rows > 0))]
         need(rows.max(initial=0) <= MOST, "too many equations depend on one another")
         for each in np.unique(key).tolist():
-            some = together[key == each]
-            sure = self._together(some, each >> 32, each & ((1 << 32) - 1), trees, variables)
-            alone.append(some[~sure])
-        for k in np.concatenate(alone).tolist():
-            mine = variables.of(k) if k < len(variables.counts) else np.zeros(0, dtype=int)
-            self._alone(trees.of(k), mine)
+            self._together(together[key == each], each >> 32, each & ((1 << 32) - 1), trees, variables)
+        for k in np.flatnonzero((columns < rows) & (rows > 0)).tolist():
+            self._alone(trees.of(k), variables.of(k) if k < len(variables.counts) else np.zeros(0, dtype=int))
         if self.found:
             self._take(*(np.concatenate(x) for x in zip(*self.found, strict=True)))
 
@@ -364,8 +361,8 @@ class Totals:
         number[used] = np.arange(len(used))
         return number[label]
 
-    def _together(self, some: Array, rows: int, size: int, trees: _Sorted, variables: _Sorted) -> Array:
-        """Systems of one size; for which of them floats leave no doubt."""
+    def _together(self, some: Array, rows: int, size: int, trees: _Sorted, variables: _Sorted) -> None:
+        """Systems of one size."""
         at = np.full(len(trees.counts) + 1, -1)
         at[some] = np.arange(len(some))
         mine = np.flatnonzero(at[variables.label] >= 0)
@@ -375,23 +372,36 @@ class Totals:
         w = np.zeros((len(some), size))
         A[at[variables.label[owner]], trees.place[sub.indices], variables.place[owner]] = sub.data
         w[at[variables.label[mine]], variables.place[mine]] = self.weight[mine]
-        X, sure = right_inverses(A, w)
-        k, c, g = np.nonzero((X != 0.0) & sure[:, None, None])
-        variable = variables.order[variables.starts[some[k]] + c]
-        self.found.append((variable, self.root[trees.order[trees.starts[some[k]] + g]], X[k, c, g]))
-        return sure
+        roots = self.root[trees.order[trees.starts[some][:, None] + np.arange(rows)]]
+
+        def take(which: Array, kept: Array) -> Array:
+            """Answers of these rows of some systems; for which of them floats leave no doubt."""
+            X, sure = right_inverses(A[which][:, kept], w[which])
+            k, c, g = np.nonzero((X != 0.0) & sure[:, None, None])
+            variable = variables.order[variables.starts[some[which[k]]] + c]
+            self.found.append((variable, roots[which[k], kept[g]], X[k, c, g]))
+            return sure
+
+        left = np.arange(len(some))
+        left = left[~take(left, np.arange(rows))]
+        while len(left):  # a system alone, and then those in which the same rows follow from the others
+            one = self._alone(trees.of(some[left[0]]), variables.of(some[left[0]]))
+            left, plain = left[1:], signs(one, rows)
+            if plain is None or not len(left):
+                continue
+            like = np.abs(np.einsum("gr,krc->kgc", plain, A[left])).max(axis=(1, 2)) == 0.0
+            like[like] = take(left[like], one.kept)
+            for k in left[like].tolist():
+                self._drop(trees.of(some[k]), one.combinations)
+            left = left[~like]
 
     @cached_property
     def _trees(self) -> _Sorted:
         """The equations of each tree; those of the ground come first."""
         return _Sorted(self.of + 1)
 
-    def _alone(self, trees: Array, chosen: Array) -> None:
+    def _alone(self, trees: Array, chosen: Array) -> Solved:
         """One system whose rows may depend on one another."""
-        if not len(chosen):
-            for k in trees:
-                self.dropped[int(self.root[k])] = dict.fromkeys(self._trees.of(k + 1).tolist(), Fraction(1))
-            return
         A = self.A[chosen][:, trees].toarray().T
         try:
             found = solved(A, self.weight[chosen], self.root[trees] // self.planner.system.form.d)
@@ -399,7 +409,12 @@ class Totals:
             raise RefusedError("what takes up an imbalance is beyond the largest float") from None
         c, g = np.nonzero(found.X)
         self.found.append((chosen[c], self.root[trees[found.kept[g]]], found.X[c, g]))
-        for g, y in found.combinations.items():
+        self._drop(trees, found.combinations)
+        return found
+
+    def _drop(self, trees: Array, combinations: Mapping[int, Combination]) -> None:
+        """Drop the equations of trees that follow from those of others."""
+        for g, y in combinations.items():
             each = [(self._trees.of(trees[k] + 1).tolist(), value) for k, value in y.items()]
             self.dropped[int(self.root[trees[g]])] = {i: value for some, value in each for i in some}
 

@@ -112,6 +112,16 @@ def _by_signs(A: Array, X: Array, kept: Array, rest: Array) -> dict[int, Combina
     return out
 
 
+def signs(one: Solved, rows: int) -> Array | None:
+    """The combinations of a system as rows of a matrix, where there are any, of sums and differences; else None."""
+    out = np.zeros((len(one.combinations), rows))
+    for y, (g, combination) in zip(out, one.combinations.items(), strict=True):
+        if combination[g] != 1 or any(abs(x) != 1 for x in combination.values()):
+            return None
+        y[list(combination)] = [float(x) for x in combination.values()]
+    return out if len(out) else None
+
+
 def _against(A: Array, combinations: dict[int, Combination]) -> Array:
     """For each combination that does not vanish on all columns one on which it does not."""
     out = []
