@@ -174,8 +174,9 @@ class _Attempts:
 
     def _refine(self, certificate: Certificate) -> int:
         """Some rounds of the primal-dual method, from where the solver stopped short; how many."""
-        method, gap = PrimalDual(), self.task.budget.gap
-        if method.missing(self.task.form) or gap == 0.0:
+        method, gap, own = PrimalDual(), self.task.budget.gap, self.task.certifier.spot_checks
+        misled = own and own.doubt(certificate.w, certificate.dual_point, everywhere=False)
+        if method.missing(self.task.form) or gap == 0.0 or misled:
             return 0
         start = (certificate.w, certificate.dual_point.flows)
         budget = Budget(gap, REFINEMENT, left(), start, progress=self.task.budget.progress)

@@ -42,6 +42,7 @@ class Checks:
     unknowns: int | None = None  # of the last guess of a polish
     grouped: tuple[tuple[Array, ...], Groups] | None = None  # the flows of the last merge, and what they hold together
     hurried: bool = False  # whether an alarm is set, which must not ring while code is compiled
+    misled: bool | None = None  # whether a prox or gradient of the user's is wrong; None: not tried yet
     longest: float = 0.0  # seconds that a certificate took, which the last one will take, too
 
     def elapsed(self) -> float:
@@ -107,7 +108,7 @@ class Checks:
             return "gap"
         gap = None if known is None else known[0]
         if bound is not None or not self._worth_a_repair(point, k, gap):  # a bound leads further by some rounds more
-            return self._stalled(k)
+            return self._stalled(k, point[0])
         certificate = self.certify_state(state, k)
         schedule.note_repair(k, schedule.screened[1], certificate.relative_gap)
         return self._reason_to_end(certificate, k)
@@ -122,14 +123,20 @@ class Checks:
         """The reason for which the run ends with a certificate; empty where it goes on."""
         if certificate.holds(self.budget.gap) or certificate.contradiction:
             return "failed" if certificate.contradiction else "gap"
-        return "recession" if self.certifier.recedes() else self._stalled(k)  # the iterates would run to infinity
+        if self.certifier.recedes():  # the iterates would run to infinity
+            return "recession"
+        return self._stalled(k, certificate.w)
 
-    def _stalled(self, k: int) -> str:
-        """The end of methods with a bias that stall, else empty: all others still converge, be it ever so slowly."""
-        asked = self.budget.rounds is not None or self.budget.gap == 0.0
-        if asked or not self.method.bias:
+    def _stalled(self, k: int, w: Array) -> str:
+        """The end of methods with a bias that stall, and of all where a prox or gradient of the user's is wrong, which
+        is tried once; else empty: all others still converge, be it ever so slowly."""
+        if self.budget.rounds is not None or self.budget.gap == 0.0:
             return ""
-        return "stalled" if stalled(self.trace.records, k, self.method.drawn) else ""
+        if self.misled is None:
+            own = self.certifier.spot_checks
+            self.misled = bool(own) and bool(own.doubt(w, self.certifier.form.nothing(), everywhere=False))
+        slow = bool(self.method.bias) and stalled(self.trace.records, k, self.method.drawn)
+        return "stalled" if slow or self.misled else ""
 
     def _relative(self, bound: CheapBound) -> float:
         """The gap of a bound, relative to P there."""

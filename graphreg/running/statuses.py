@@ -144,7 +144,7 @@ def used_up(rounds: int, certificate: Certificate, remedy: str = "") -> str:
     spent = f" ({rounds} rounds)" if rounds else ""
     units = unlike(certificate.form)
     more = f"allow more, {units}, or ask for a larger gap" if units else "allow more, or a larger gap"
-    remedy = remedy or "; ".join(filter(None, (more, floor_of(certificate))))
+    remedy = remedy or "; ".join(filter(None, (_of_own(certificate.form, more), floor_of(certificate))))
     return f"The budget was used up{spent} at a {_reached(certificate)}; {remedy}."
 
 

@@ -154,12 +154,15 @@ WRONG_PROXES = {
 }
 
 
+def steps():
+    y = np.repeat([1.0, 4.0, 2.0], 4) + 0.3 * np.random.default_rng(0).normal(size=12)
+    return gr.MeanLoss(gr.NodeData.from_arrays(None, y, range(12)))
+
+
 def with_prox(name, strength=0.5):
     """A step function on a chain, with an l1 norm whose prox is wrong."""
     wrong = Lie(name, {"prox": lambda p, v, t: WRONG_PROXES[name](v, np.reshape(t, (-1, 1)))})
-    y = np.repeat([1.0, 4.0, 2.0], 4) + 0.3 * np.random.default_rng(0).normal(size=12)
-    steps = gr.MeanLoss(gr.NodeData.from_arrays(None, y, range(12)))
-    return gr.Problem(steps + strength * gr.TotalVariation(gr.Graph.chain(12), lying(wrong)()))
+    return gr.Problem(steps() + strength * gr.TotalVariation(gr.Graph.chain(12), lying(wrong)()))
 
 
 @pytest.mark.parametrize("strength", [0.5, 50.0], ids=["two jumps", "all fused"])
@@ -181,6 +184,32 @@ def test_a_wrong_prox_is_named_before_all_other_advice(name, method):
     solution = with_prox(name).solve(method, rounds=200, on_failure="return")
     assert solution.status in ("budget", "failed", "no_certificate")
     assert solution.message.startswith("A term misleads the solve: LyingOwnL1 breaks the law the prox is that of")
+
+
+def test_a_wrong_gradient_ends_rounds_soon():
+    """Proxes by Newton steps, of which each looks for a step that does not come, would take minutes."""
+
+    class OtherSign(OwnLeastSquares):
+        def gradient(self, x, y):
+            return y - x
+
+    problem = gr.Problem(OtherSign(data()) + 0.1 * gr.TotalVariation(gr.Graph.chain(3), gr.L2()))
+    for method in ROUTES:
+        solution = problem.solve(method, on_failure="return")
+        assert solution.status == "no_certificate" and solution.rounds < 100
+        assert "OtherSign breaks the law the gradient is that of the value" in solution.message
+
+
+@pytest.mark.parametrize("method", [gr.PrimalDual(), gr.ADMM()], ids=lambda method: method.name)
+def test_a_used_up_budget_names_the_checks_of_own_terms(method):
+    class Narrow(OwnL1):
+        def conjugate(self, u):
+            return np.where((np.abs(u) <= 0.5).all(axis=1), 0.0, np.inf)
+
+    solution = gr.Problem(steps() + 0.5 * gr.TotalVariation(gr.Graph.chain(12), Narrow())).solve(
+        method, rounds=200, on_failure="return"
+    )
+    assert solution.status == "budget" and "gr.testing.check_penalty tells" in solution.message
 
 
 def test_honest_terms_are_not_doubted():

@@ -114,7 +114,7 @@ def test_a_last_certificate_that_takes_for_ever_is_left_out(monkeypatch, work, s
 def test_a_factorisation_is_broken_off(monkeypatch, work, status):
     monkeypatch.setattr("graphreg.oracles.newton.QUICK", 0.0)  # one that takes long
     monkeypatch.setattr("graphreg.oracles.newton.is_low", lambda *_: False)
-    monkeypatch.setattr("graphreg.oracles.newton.splu", work)
+    monkeypatch.setattr("scipy.sparse.linalg.splu", work)
     with soon():
         found = problem().solve(gr.InteriorPoint(), seconds=0.3 if work is nap else None, progress=False)
     assert found.status == status
