@@ -456,7 +456,7 @@ class Problem(checks.ChecksNames, ShownFormula):
         Examples
         --------
         >>> str(problem.kkt()).partition(":")[0]
-        'stationarity'
+        'conservation'
         """
         return notation.kkt(self.form)
 

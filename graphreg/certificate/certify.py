@@ -201,13 +201,19 @@ class Certifier:
     def bound_as_given(self, flows: tuple[Array, ...], prices: tuple[Array, ...] | None) -> float | None:
         """The lower bound of flows that are not repaired, with prices given or the best for them: -inf where that is
         not balanced, None where the best prices are not known."""
+        w = np.zeros(self.form.shape)
         if prices is not None:
             self.propose_dual(DualPoint(flows, prices))
-        elif (cheap := self.cheap_bound([np.zeros(self.form.shape)], flows)) is not None:
-            self.propose_dual(*cheap.dual.point(cheap))
         else:
-            return None
-        return -np.inf if self.best_dual is None else self.best_dual.bound
+            dual = self._flow_dual or FlowDual.of(self.form)  # flows that are given are no prox's
+            cheap = None if dual is None else dual.cheap_bound([feasible(self.form, w)], flows)
+            if cheap is None:
+                return None
+            self.propose_dual(*cheap.dual.point(cheap))
+        if self.best_dual is None:
+            return -np.inf
+        self.spot_checks(w, self.best_dual.found.dual_point)
+        return None if self.spot_checks.contradiction else self.best_dual.bound - self.spot_checks.below
 
     def from_flows(self, w: Array, flows: tuple[Array, ...], gap: float) -> Certificate:
         """The certificate with what parameters and flows say that are nearly optimal, where every node is strictly

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 WIDTH = 12  # of what stands before a line
 THIS, ALL, EACH = "this fit", "one model for all", "every node alone"
+UNKNOWN = "the strengths are your own; strengths=20, say, has both ends"
 MOST = 60  # intervals in a report
 STAR = "graph = gr.Graph.from_edges([(graph.labels[0], label) for label in graph.labels[1:]])"
 STARRED = "the edges counted here are those of a star that joins all nodes to one, not of the graph that was given"
@@ -356,7 +357,7 @@ class Fit(Shown):
         if (low := graph.weight.min()) < (high := graph.weight.max()):
             size += f", with weights from {low:.3g} to {high:.3g}"
         held = [f"{name:18} {score:.4g} +- {error:.2g}" for name, score, error in scores.itertuples()]
-        held += [f"{end:18} not known: no strength here reaches it" for end in (ALL, EACH) if end not in scores.index]
+        held += [f"{end:18} not known: {UNKNOWN}" for end in (ALL, EACH) if end not in scores.index]
         held += self._compared()
         gap = f"to a relative gap of {relative_in_words(certificate, 2)}; {RESTS}"
         certified = self.solution.status == "certified"

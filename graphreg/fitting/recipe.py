@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 import graphreg as gr
 
 from .. import checks
 from ..base.clock import AGAIN, cut_short, stages
+from ..base.csgraph import minimum_spanning_tree
 from ..base.gate import allowing
 from ..base.messages import few, near
 from ..catalogue import named
@@ -113,8 +115,9 @@ def fit(  # noqa: PLR0913
     penalty : Penalty, optional
         On the difference along an edge; `L2` by default, under which neighbours may become equal.
     strengths : sequence of float, or int, optional
-        Those among which one is chosen; or how many, by default 20, down over three decades from where all nodes agree,
-        and one that leaves every node alone. Only then are both ends among them, and their scores are known.
+        Those among which one is chosen; or how many, by default 20, down over three decades from where all nodes agree
+        (of losses with kinks from a bound of it), and one that leaves every node alone. Only then are both ends among
+        them, and their scores are known.
     missing : {"error", "drop", "mean"}
         What becomes of missing values (empty cells): an error with all of them; their rows are left out; or features
         get the mean of their column (the commonest value, of a category), and rows without target, node or weight are
@@ -285,10 +288,27 @@ def _strengths(problem: gr.Problem, given: Any = None) -> list[float]:
             raise KeyboardInterrupt
         most = BEYOND * found.upper or 1.0  # 0: nodes agree at any strength
     except (TermError, MethodError) as error:
-        raise TermError(f"{error}; say which strengths to try: strengths=[0.01, 0.1, 1.0]") from error
+        most = BEYOND * _at_most(problem.form)
+        if not 0.0 < most < np.inf:
+            raise TermError(f"say which strengths to try: strengths=[0.01, 0.1, 1.0] ({error})") from error
     digit = 10.0 ** (math.floor(math.log10(most)) - 2)
     top = float(f"{math.ceil(most / digit) * digit:.3g}")  # three digits, so that it can be said and typed
     return [float(f"{top * ALONE:.3g}"), *np.geomspace(1e-3 * top, top, count).tolist()]
+
+
+def _at_most(form: Any) -> float:
+    """A strength beyond that at which all nodes agree, of losses with kinks, whose prices lie in boxes: along a
+    spanning tree the flow of an edge is the sum of a_r x_r on either side, so that half of sum_r |a_r| ||x_r|| bounds
+    ||u_e||, and sqrt(k) max_j gauge(+-e_j) its gauge."""
+    (edge,) = form.between
+    total, k = 0.0, form.width(edge)
+    for block in form.samples:
+        ends = np.abs(block.loss.domain(block.y)).max(axis=0)
+        length = 1.0 if block.X is None else np.linalg.norm(block.X, axis=1)
+        total += float((block.scale * length * np.linalg.norm(ends.reshape(block.count, -1), axis=1)).sum())
+    gauge = math.sqrt(k) * float(edge.penalty.domain.gauge(np.vstack([np.eye(k), -np.eye(k)])).max())
+    weights = sp.csr_array((1.0 / edge.weight, (edge.tail, edge.head)), shape=(form.n, form.n))
+    return 0.5 * total * gauge * float(minimum_spanning_tree(weights).data.max(initial=0.0)) * float(edge.strength)
 
 
 def _data(rows: UsedRows) -> gr.NodeData:

@@ -224,6 +224,8 @@ class LocalRegions(dict[Hashable, ConfidenceRegion], Suggesting):
     def __missing__(self, label: Hashable) -> ConfidenceRegion:
         if label in self.left_out:
             raise DataError(self.left_out[label])
+        if any(label == node for node, _ in self.reasons):
+            raise MissingError(f"no region at {label!r}: {EMPTY}")
         raise MissingError(f"no region at {label!r}: it is no node with data{did_you_mean(label, self)}")
 
     def _without(self) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Pair = tuple[int, int]  # numbers of nodes
 MOST_GROUPS = 10  # beyond so many, none has an entry in the legend
 MOST_LABELS = 40  # nodes whose labels are still legible
+FONT = 8.0  # size of labels, in points
 LONGEST_INSIDE = 2  # characters of a label that fit inside a node
 THINNER = 60  # nodes from which on lines become thinner
 WEAK = 0.1  # of springs that only keep parts from flying apart, against 1
@@ -162,21 +163,47 @@ def write_labels(axes: Axes, labels: Sequence[Hashable], place: Array, ranks: Se
     """Short labels inside the nodes of groups, so that they can be read on the colours of these; long ones above them,
     shortened. None where there are too many to be read."""
     colours, effects = map(importlib.import_module, ("matplotlib.colors", "matplotlib.patheffects"))
-    above = 0.5 * area_of(len(labels)) ** 0.5 + 2.0
     halo: Any = effects.withStroke(linewidth=2.0, foreground="white")
-    for i, label in enumerate(labels if len(labels) <= MOST_LABELS else ()):
+    if len(labels) > MOST_LABELS:
+        return
+    inside = [len(visible(label)) <= LONGEST_INSIDE for label in labels]
+    sides = _sides(
+        axes, [0 if within else len(picture(label)) for label, within in zip(labels, inside, strict=True)], place
+    )
+    for i, (label, within, (x, y)) in enumerate(zip(labels, inside, sides, strict=True)):
         rank = ranks[i] if i < len(ranks) else None
-        inside = len(visible(label)) <= LONGEST_INSIDE
         dark = rank is not None and bool(luminance(colours.to_rgb(f"C{rank % 10}")) < DARK)
         axes.annotate(
             picture(label),
             (place[i][0], place[i][1]),
-            xytext=(0.0, 0.0 if inside else above),
+            xytext=(x, y),
             textcoords="offset points",
-            ha="center",
-            va="center" if inside else "bottom",
-            fontsize=8,
-            color="white" if inside and dark else "black",
-            path_effects=[] if inside else [halo],
+            ha={0: "center", 1: "left", -1: "right"}[int(np.sign(x))],
+            va={0: "center", 1: "bottom", -1: "top"}[int(np.sign(y))],
+            fontsize=FONT,
+            color="white" if within and dark else "black",
+            path_effects=[] if within else [halo],
             zorder=5,
         )
+
+
+def _sides(axes: Axes, lengths: Sequence[int], place: Array) -> list[tuple[float, float]]:
+    """Where labels of so many letters begin, in points from their nodes: above, below or beside these, where they hide
+    the least of nodes and of the labels before them; within the node where there is none to write outside."""
+    figure: Any = axes.get_figure(root=True)
+    if any(lengths):
+        figure.draw_without_rendering()  # which lays out the axes
+    at = axes.transData.transform(place) * 72.0 / figure.dpi
+    away = 0.5 * area_of(len(lengths)) ** 0.5
+    taken, sides = [np.array([x - away, y - away, x + away, y + away]) for x, y in at], list[tuple[float, float]]()
+    for (x, y), count in zip(at, lengths, strict=True):
+        width, best = 0.6 * FONT * count, (np.inf, (0.0, 0.0), np.zeros(4))
+        for a, b in ((0, 1), (0, -1), (1, 0), (-1, 0)) if count else ():
+            left, low = x + a * (away + 2.0) + 0.5 * (a - 1) * width, y + b * (away + 2.0) + 0.5 * (b - 1) * FONT
+            box = np.array([left, low, left + width, low + FONT])
+            both = np.minimum(box[2:], np.array(taken)[:, 2:]) - np.maximum(box[:2], np.array(taken)[:, :2])
+            hidden = float(np.maximum(both, 0.0).prod(axis=1).sum())
+            best = min(best, (hidden, (a * (away + 2.0), b * (away + 2.0)), box), key=lambda each: each[0])
+        taken.append(best[2])
+        sides.append(best[1])
+    return sides

@@ -196,7 +196,8 @@ def test_a_wrong_gradient_ends_rounds_soon():
     problem = gr.Problem(OtherSign(data()) + 0.1 * gr.TotalVariation(gr.Graph.chain(3), gr.L2()))
     for method in ROUTES:
         solution = problem.solve(method, on_failure="return")
-        assert solution.status == "no_certificate" and solution.rounds < 100
+        assert solution.status == "no_certificate"
+        assert solution.rounds < 100
         assert "OtherSign breaks the law the gradient is that of the value" in solution.message
 
 
@@ -209,7 +210,8 @@ def test_a_used_up_budget_names_the_checks_of_own_terms(method):
     solution = gr.Problem(steps() + 0.5 * gr.TotalVariation(gr.Graph.chain(12), Narrow())).solve(
         method, rounds=200, on_failure="return"
     )
-    assert solution.status == "budget" and "gr.testing.check_penalty tells" in solution.message
+    assert solution.status == "budget"
+    assert "gr.testing.check_penalty tells" in solution.message
 
 
 def test_honest_terms_are_not_doubted():

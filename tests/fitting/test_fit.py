@@ -299,7 +299,7 @@ def test_ends_are_said_only_where_they_are_known(fitted):
         found = gr.fit(incomes(), PATH, target="y", node="node", folds=3, strengths=given)
         assert list(found.scores.index) == ["this fit"]
         said = " ".join(str(found).split())
-        assert "one model for all not known: no strength here reaches it every node alone not known" in said
+        assert "one model for all not known: the strengths are your own; strengths=20, say, has both ends" in said
         assert "one model for all that the graph joins" not in said
         assert "at the lower end: every node alone" not in said
         assert ("of those that were given" in said) == (len(given) > 1)
@@ -618,15 +618,36 @@ def test_scores_of_other_rows_and_of_neighbours_are_said():
     assert "its neighbours predict it" not in said
 
 
-def test_losses_without_a_largest_strength_are_fitted_at_those_that_are_given():
+@pytest.mark.parametrize("penalty", [gr.L1(), gr.L2(), gr.LInf()], ids=repr)
+@pytest.mark.parametrize("loss", ["QuantileLoss(tau=0.9)", "HingeLoss"])
+def test_losses_with_kinks_have_strengths_from_one_model_to_every_node_alone(loss, penalty):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"n": np.repeat(list("abcd"), 20), "x": rng.normal(size=80)})
+    frame["y"] = np.where(frame.n < "c", 1.0, -1.0) * frame.x + 0.3 * rng.normal(size=80)
+    frame["y"] = (frame.y > 0).astype(int) if loss == "HingeLoss" else frame.y
+    edges = pd.DataFrame({"a": list("abc"), "b": list("bcd"), "weight": [1.0, 1e-2, 3.0]})
+    found = gr.fit(
+        frame, edges, target="y", node="n", loss=loss, penalty=penalty, strengths=3, folds=3, edge_weight="weight"
+    )
+    assert list(found.scores.index) == ["this fit", "one model for all", "every node alone"]
+    strengths = [point[0] for point in found.validation.grid.points]
+    apart = []
+    for k in (strengths.index(min(strengths)), strengths.index(max(strengths))):
+        with found.validation.grid.at(k):
+            apart.append(np.ptp(found.problem.solve(gap=1e-9, on_failure="return").coef, axis=0).max())
+    assert apart[0] > 0.5
+    assert apart[1] < 1e-4
+
+
+def test_penalties_under_which_nodes_never_agree_are_fitted_at_strengths_that_are_given():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"n": np.repeat(list("abc"), 20), "x": rng.normal(size=60)})
     frame["y"] = frame.x + rng.normal(size=60)
+    given = {"target": "y", "node": "n", "loss": "QuantileLoss", "penalty": gr.SquaredL2(), "folds": 3}
     with pytest.raises(TermError, match=r"say which strengths to try: strengths=\[0.01"):
-        gr.fit(frame, [("a", "b")], target="y", node="n", loss="QuantileLoss")
-    found = gr.fit(frame, [("a", "b")], target="y", node="n", loss="QuantileLoss", strengths=[0.1, 1.0], folds=3)
+        gr.fit(frame, [("a", "b")], **given)
+    found = gr.fit(frame, [("a", "b")], strengths=[0.1, 1.0], **given)
     assert found.solution.status == "certified"  # 'c' has no edges
-    assert found.pooled is None
 
 
 def test_a_file_of_edges_without_a_header_is_refused(tmp_path):

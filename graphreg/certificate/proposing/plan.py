@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -32,6 +31,7 @@ from .systems import DEPENDENT, MOST, Solved, right_inverses, signs, solved
 Entries = tuple[Array, Array, Array]  # variables, equations and values of R
 LIGHT = 1e-3  # of the largest weight: variables with less are looked at last
 NEGLIGIBLE = 1e-10  # of the largest weight at a node: with less a variable answers for nothing there
+MISSES = 3  # systems that are like no other, after which none is compared any more
 MANY = 6  # variables for each equation of a node that are looked at
 ROUNDS = 12  # in which the sizes of corrections grow
 PER_ENTRY, FOR_PRODUCT = 4.5, 10.0  # numbers of 8 bytes, and multiplications that a product takes as long as
@@ -382,18 +382,19 @@ class Totals:
             self.found.append((variable, roots[which[k], kept[g]], X[k, c, g]))
             return sure
 
-        left = np.arange(len(some))
+        left, misses = np.arange(len(some)), 0
         left = left[~take(left, np.arange(rows))]
         while len(left):  # a system alone, and then those in which the same rows follow from the others
-            one = self._alone(trees.of(some[left[0]]), variables.of(some[left[0]]))
+            first = int(some[left[0]])
+            one = self._alone(trees.of(first), variables.of(first))
             left, plain = left[1:], signs(one, rows)
-            if plain is None or not len(left):
+            if plain is None or not len(left) or misses == MISSES:
                 continue
             like = np.abs(np.einsum("gr,krc->kgc", plain, A[left])).max(axis=(1, 2)) == 0.0
             like[like] = take(left[like], one.kept)
-            for k in left[like].tolist():
-                self._drop(trees.of(some[k]), one.combinations)
-            left = left[~like]
+            for k in some[left[like]].tolist():
+                self._drop(trees.of(k), one.combinations)
+            left, misses = left[~like], misses + (not like.any())
 
     @cached_property
     def _trees(self) -> _Sorted:

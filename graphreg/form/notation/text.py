@@ -177,8 +177,8 @@ def kkt(form: Form) -> Written:
     Written
     """
     symbols = Symbols(form)
-    stationarity = tuple(symbols.conservation("at every node i"))
-    sections = [Section(prose(f"stationarity: {_parts(symbols, 'flows', 'prices')} are conserved"), stationarity)]
+    balance = tuple(symbols.conservation("at every node i"))
+    sections = [Section(prose(f"conservation: {_parts(symbols, 'flows', 'prices')} balance"), balance)]
     rows = tuple(row for words in symbols.samples for row in price_conditions(words))
     if rows:
         sections.append(Section(prose("prices are the slopes of the losses"), rows))
