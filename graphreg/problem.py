@@ -510,7 +510,10 @@ def _check_together(method: AbstractMethod, given: Mapping[str, Any]) -> None:
     if given["checkpoint"] is None:
         return
     if given["engine"] is not None:
-        raise CheckpointError("a run of actors is not kept: each holds its own state; leave checkpoint or engine out")
+        raise CheckpointError(
+            f"a run with engine={type(given['engine']).__name__}(...) is not kept, since states lie elsewhere, or an "
+            "engine has one of its own; leave checkpoint or engine out"
+        )
     if given["observe"] is not None and given["observe"].memory > KEPT:
         raise CheckpointError(
             f"a checkpoint holds at most {KEPT:,} bytes of observations: leave memory out of the Observer, or "

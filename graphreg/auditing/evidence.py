@@ -16,7 +16,7 @@ from .locality import NEVER, Delays, confirmed, delays
 from .report import IN_THE_LIMIT, RIGHT, UNCLAIMED, Finding
 
 ORDER = (
-    *("run", "limit", "locality", "promptness", "mixing", "balance", "dictionary", "drift", "start"),
+    *("run", "limit", "digits", "locality", "promptness", "mixing", "balance", "dictionary", "drift", "start"),
     *("steps", "steep data", "bias", "repetition", "order"),
 )
 SOME = 0.2  # of the pairs of nodes that are no neighbours, that may be early where single reads are the mistake

@@ -16,7 +16,7 @@ from ..oracles import NodeGradients
 from ..problem import Problem
 from ..terms import AbstractGraphTerm, AbstractTerm, Array, Model, Strength
 from ..terms.losses import AbstractLoss, at_rows, on_data
-from ..terms.penalties import is_equality
+from ..terms.penalties import AbstractNorm, is_equality
 
 CHORDS = 0.4  # edges that an irregular graph has more, as a share of its nodes
 UNEVEN = 30.0  # times as far as another parameter, that one must move to be felt as much
@@ -106,6 +106,20 @@ def in_even_units(problem: Problem) -> Problem | None:
         return each / np.exp(np.log(each).mean())
 
     return _featured(problem, factors)
+
+
+def in_finer_units(problem: Problem, by: float) -> Problem | None:
+    """The problem with parameters that are so many times as large, and else the same: features over that, strengths
+    over the power of it by which penalties grow. None where they grow by several, or there are no features."""
+    form, powers = problem.form, set[float]()
+    for edge in form.edges:
+        if not is_equality(edge.penalty, k := form.width(edge)):
+            smooth = edge.penalty.quadratic(k) is not None
+            powers.add(2.0 if smooth else 1.0 if isinstance(edge.penalty, AbstractNorm) else 0.0)
+    without = form.beside or any(block.X is None for block in form.samples)
+    if without or len(powers) > 1 or 0.0 in powers or any(edge.center is not None for edge in form.edges):
+        return None
+    return scaled(steeper(problem, 1.0 / by), 1.0, by ** -max(powers, default=0.0))
 
 
 def steeper(problem: Problem, by: float, label: Hashable | None = None) -> Problem:

@@ -19,13 +19,14 @@ from .algorithms import AbstractAlgorithm, Iterates, algorithm_of
 from .behaviour import Repeats, repeats
 from .course import Course, CourseRunner, run
 from .evidence import Evidence
-from .instances import frozen_problem, in_even_units, irregular, is_irregular
+from .instances import frozen_problem, in_even_units, in_finer_units, irregular, is_irregular
 from .limits import Limit, Optimum, limit_of
 from .naming import Examined, names
 from .report import IN_THE_LIMIT, RIGHT, Audit
 
 CLAIMS = ("limit", "local", "prompt", "repeatable", "steps")
 ROUNDS, MORE = 3000, 12000  # where the user sets no number; the latter where the former leave it open
+FINER, NEARER = 1024.0, 0.1  # how many times as large parameters are, and the share of a distance that is left then
 SEEDS = 5
 ARRIVED = 1e-8  # a distance at which a run need not go on
 GRID = 200  # distances that are kept
@@ -209,6 +210,7 @@ class _Referee:
             self.evidence.skip("order", "runs differ")
         if self.limit is not None and self.limit.kind in ("wrong", "never settles"):
             self._try("limit", self._in_even_units)
+            self._try("digits", self._in_finer_units)
         if self.repeats.same_seed:
             self._try("locality", lambda: self._locality(noisy))
         else:
@@ -230,6 +232,9 @@ class _Referee:
         self.evidence.repetition(self.repeats)
 
     def _locality(self, noisy: bool) -> None:
+        if any(each.evidence == "digits" for each in self.evidence.found):
+            self.evidence.skip("locality", "what rounding takes from small changes cannot be told from what is late")
+            return
         wrong = self.limit is not None and self.limit.kind == "wrong"
         self.evidence.at = self.at
         self.evidence.locality(self.algorithm, self.problem, self.seed, self.course.sums, noisy, wrong)
@@ -253,6 +258,19 @@ class _Referee:
         if there.kind in (RIGHT, IN_THE_LIMIT):
             why = f"{seen.why}; with features in even units it gets there, so that it may be slow here, or rounded"
             self.limit = replace(seen, kind="undecided", why=why)
+
+    def _in_finer_units(self) -> None:
+        """A run where parameters are larger and all else is the same: there what has a size of its own is small."""
+        problem, seen = in_finer_units(self.problem, FINER), self.limit
+        if problem is None or seen is None or not self.course.finite:
+            return
+        there = limit_of(run(self.algorithm, problem, self.course.total, seed=self.seed), Optimum.of(problem))
+        if there.distance < NEARER * seen.distance:
+            ends = (
+                f"{seen.distance:.1e} away here, and {there.distance:.1e} where the optimum is {FINER:g} times as large"
+            )
+            why = "a grid that numbers are rounded to, a threshold or an offset does not follow the data"
+            self.evidence.add("digits", "name", f"few digits, or a fixed size: {why}; it ends {ends}")
 
     def _judged(self, optimum: Optimum, course: Course, limit: Limit | None, noisy: bool, where: str = "") -> None:
         """The limit, with its names where it is wrong."""

@@ -31,8 +31,8 @@ class Malicious(AbstractEngine):
         "sign flip"   -size v           "constant"   size in every entry         "noise"   v + size N(0, 1)
 
     to all alike; numbers of models (`IFCA`) are among v. What precedes the first round is honest, and so are sums over
-    all nodes. A method is run on whole arrays, and takes the lie for what the liar has: what that node itself ends with
-    means nothing.
+    all nodes. A method is run on whole arrays, and takes the lie for what the liar has (but for ``robust=`` of
+    `LocalSGD`, which goes on from what the liar truly has): what that node itself ends with means nothing.
 
     A certificate knows nothing of who lies: it is of the whole problem, the data of the liars included, and true. What
     the honest nodes reached is seen by an observer, ``observe=``, node by node; ``gr.compare(..., score=rows)`` scores
@@ -107,7 +107,14 @@ class Malicious(AbstractEngine):
 
     def _lie(self, values: Array, rng: np.random.Generator) -> Array:
         if callable(self.attack):
-            return self.attack(values, rng)
+            try:
+                lies = np.asarray(self.attack(values, rng), dtype=float)
+                if lies.shape != values.shape:
+                    raise ValueError(f"it returned {lies.shape}")
+                return lies
+            except (TypeError, ValueError) as error:
+                asked = f"the numbers {values.shape} of the malicious nodes and a Generator, and returns as many"
+                raise MethodError(f"attack= of Malicious takes {asked}: {type(error).__name__}: {error}") from error
         if self.attack == "sign flip":
             return -self.size * values
         if self.attack == "constant":

@@ -8,6 +8,7 @@ Salmon et al., Parallel random numbers: as easy as 1, 2, 3, 2011), so that a ste
 from __future__ import annotations
 
 from collections.abc import Sequence
+from zlib import crc32
 
 import numpy as np
 from numpy.random import Generator, Philox, SeedSequence
@@ -16,6 +17,7 @@ from ..base.clock import alarm
 from ..terms import Array
 
 KINDS = ("samples", "availability", "start", "cluster coin", "network coin")  # what is drawn, a family of streams each
+OWN = 1 << 16  # families of other names begin here
 AHEAD = 256  # numbers per stream that are drawn at once
 
 
@@ -26,13 +28,14 @@ class Streams:
     ----------
     seed : int
     kind : str
-        One of `KINDS`.
+        A name for what is drawn. Another name is another family of streams; the methods of the library have `KINDS`,
+        of which "samples" draws their batches.
     index : sequence of int
         Whose streams: nodes by their number in the whole problem, clusters by that of their node.
     """
 
     def __init__(self, seed: int, kind: str, index: Sequence[int] | Array) -> None:
-        what = KINDS.index(kind)
+        what = KINDS.index(kind) if kind in KINDS else OWN + crc32(kind.encode())  # on any machine the same
         states = [SeedSequence(seed, spawn_key=(what, int(i))).generate_state(2, np.uint64) for i in index]
         self._keys = np.array(states, dtype=np.uint64).reshape(-1, 2)
         self._ahead: tuple[tuple[int, int], Array] | None = None

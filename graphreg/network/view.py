@@ -179,8 +179,9 @@ class LocalView:
         return {}
 
     def streams(self, kind: str, shared: int | None = None) -> Streams:
-        """Random numbers: one stream per node of the view, its own whatever the engine; see `Streams`. With a number
-        ``shared``, the one stream of that number, which is the same at every node."""
+        """Random numbers: one stream per node of the view, its own whatever the engine; see `Streams`. The ``kind`` is
+        a name for what is drawn, "noise" say: another name, other numbers. With a number ``shared``, the one stream of
+        that number, which is the same at every node."""
         key = kind, shared
         if key not in self._streams:
             self._streams[key] = Streams(self.seed, kind, self.ids if shared is None else [shared])

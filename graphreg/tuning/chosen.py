@@ -195,7 +195,8 @@ class CrossValidation(Shown):
             raise ModelError(
                 f"no point of the grid has a score: at each some fold was not certified to {self.gap:g} "
                 f"({', '.join(f'{count} {status}' for status, count in said.items())}), or has an infinite score"
-                f"{self._falls()}; add a small ridge, ask for a larger gap, or use another method"
+                f"{self._falls()}; add a small ridge, on the intercept too, as 1e-3 * gr.SquaredL2()(gr.w), ask for a "
+                "larger gap, or use another method"
             )
         cost = np.where(self.usable, -self.mean if self.scorer.greater_is_better else self.mean, np.inf)
         best = int(np.argmin(cost))

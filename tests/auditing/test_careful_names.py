@@ -345,3 +345,34 @@ def test_a_last_point_that_is_moved_into_the_constraints_is_said_to_be():
     assert report.certificate.moved > 1.0
     assert said in " ".join(str(report).split())
     assert "last point: " in str(gr.audit(network("l2"), [w] * 60))
+
+
+def with_messages(grid, shorter=1.0):
+    """Gradient steps whose messages are rounded to a grid."""
+
+    def step(w, node, messages):
+        if w is None:
+            w = np.zeros(node.d)
+        elif messages:
+            own = grid * np.round(w / grid)
+            pull = sum(node.weight[j] * (own - v) for j, v in messages.items())
+            w = w - (node.gradient(w) + pull) / (node.smoothness + 2.0 * sum(node.weight.values())) / shorter
+        return w, grid * np.round(w / grid)
+
+    return step
+
+
+@pytest.mark.parametrize(("grid", "shorter"), [(1e-3, 1.0), (0.05, 1.0), (0.05, 20.0), (0.2, 1.0)])
+def test_messages_of_few_digits_are_no_long_step_and_not_late(grid, shorter):
+    rng, graph = np.random.default_rng(0), nx.cycle_graph(8)
+    graph.add_edges_from([(0, 3), (1, 5)])
+    samples = {}
+    for i in range(8):
+        X = rng.normal(size=(4 + i, 2))
+        samples[i] = X, X @ [1.0, -1.0] * (1 if i < 4 else -1) + 0.2 * rng.normal(size=4 + i)
+    model = gr.SquaredLoss(gr.NodeData.from_dict(samples)) + 0.3 * gr.TotalVariation(graph, gr.SquaredL2())
+    report = gr.audit(gr.Problem(model), with_messages(grid, shorter))
+    assert report.name.startswith("few digits, or a fixed size: ")
+    assert "stale message" not in str(report)
+    told = {each.evidence: each.outcome for each in report.findings}
+    assert (told["digits"], told["locality"]) == ("name", "not tried")

@@ -281,3 +281,27 @@ def test_liars_on_a_lossy_network_are_refused_at_once_with_the_ways_out(ask):
         ask(problem)
     away = problem.solve(gr.FedAvg(availability=0.8), engine=gr.Malicious([0]), rounds=5, gap=0, seed=0)  # the way out
     assert away.ledger.by_node()["away"].sum() > 0
+
+
+def test_a_robust_mean_goes_on_from_what_the_liar_truly_has(problem):
+    """What the liar tells itself is in no message."""
+    method = gr.LocalSGD(step_size=0.02, batch=None, robust=1)
+    given = {"rounds": 1, "gap": 0, "observe": "w"}
+    v = -0.02 * N * problem.oracles().gradient(np.zeros((N, 2)))
+    found = problem.solve(method, engine=gr.Malicious([0], "constant", size=50.0), **given).observed["w"][-1]
+    heard = np.vstack([np.full(2, 50.0), v[1:]])
+    np.testing.assert_allclose(found, by_hand(v, heard, np.ones(N, dtype=bool), 1), rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("attack", "said"),
+    [
+        (lambda v: v, "takes 1 positional argument but 2 were given"),
+        (lambda v, rng: v[0, :1], r"it returned \(1,\)"),
+        (lambda v, rng: None, "it returned"),
+        (lambda v, rng: "lies", "could not convert"),
+    ],
+)
+def test_an_attack_of_another_form_is_refused(problem, attack, said):
+    with pytest.raises(MethodError, match=rf"attack= of Malicious takes the numbers .*returns as many: .*{said}"):
+        problem.solve(gr.LocalSGD(batch=None), rounds=3, gap=0, engine=gr.Malicious([0, 1], attack))

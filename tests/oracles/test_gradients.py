@@ -92,8 +92,9 @@ def test_draws_follow_from_seed_kind_index_and_round_alone():
     assert len(np.unique(drawn)) == drawn.size
     assert abs(drawn.mean() - 0.5) < 4 * np.sqrt(1 / 12 / drawn.size)
     assert not np.array_equal(Streams(4, "samples", [2]).uniform(0, 2), later[0][[2]])
-    drawn = np.concatenate([Streams(3, kind, [2]).uniform(t, 50)[0] for kind in KINDS for t in (0, 7)])
-    assert len(np.unique(drawn)) == len(drawn) == 100 * len(KINDS)  # no two kinds of draws share a number
+    kinds = *KINDS, "noise", "other"
+    drawn = np.concatenate([Streams(3, kind, [2]).uniform(t, 50)[0] for kind in kinds for t in (0, 7)])
+    assert len(np.unique(drawn)) == len(drawn) == 100 * len(kinds)  # no two kinds of draws share a number
 
 
 @pytest.mark.parametrize("penalty", [gr.L1(), gr.L2(), gr.LInf(), gr.SquaredL2(), gr.HuberNorm(0.7)])
