@@ -122,13 +122,19 @@ def too_long_for(algorithm: AbstractAlgorithm, problem: Problem, rounds: int, se
     edge, the losses, where it settles with losses and penalties that are weaker; empty where neither helps."""
     try:
         alone = rebuilt(problem, other=lambda term: on_graph(term, _first_edge))
-        if settles(run(algorithm, alone, rounds, seed=seed)):
+        alone = with_targets(alone, problem.form.labels[_first_link(problem.form)], 1.0) or alone  # so that ends differ
+        course = run(algorithm, alone, rounds, seed=seed)
+        if settles(course) and limit_of(course, Optimum.of(alone)).kind == "right":  # else the step is not all
             return "it settles on a single edge, and not on this graph"
     except GraphregError:  # a consensus takes a connected graph only
         pass
     if settles(run(algorithm, scaled(problem, SOFT, SOFT), rounds, seed=seed)):
         return f"it settles with losses and penalties x {SOFT}, so that the step is too long for these losses"
     return ""
+
+
+def _first_link(form: Form) -> int:
+    return next((int(edge.tail[0]) for edge in form.between if len(edge.tail)), 0)
 
 
 def _first_edge(graph: Graph) -> Graph:

@@ -125,7 +125,7 @@ def unit_of(form: Form) -> Array:
     neither the units of columns and targets nor an offset matter. Where a common model fits exactly, its own size."""
     with alarm():
         best, unit = common(form), lengths_of_losses(form)
-    return np.where(best.exact & (best.w != 0.0), np.abs(best.w), unit)
+    return np.where(best.exact & (np.abs(best.w) > ROUNDING * unit), np.abs(best.w), unit)
 
 
 class CourseRunner:

@@ -29,6 +29,7 @@ from .matching import LONE, doubts, refuse_look_alikes, untied
 from .reading import LEVELS, Asked, UsedRows, checked_rows, coded, graph_of, opened, read, unreached
 
 STRENGTHS = 20  # of the grid, down over three decades
+MOST = 1000  # strengths that are looked for by their number
 ALONE = 1e-6  # times the strength at which all nodes agree: each node is alone, but for those without rows
 BEYOND = 1.5  # times that strength: so far beyond that nodes agree to the last digit
 RIDGE = 1e-3  # on slopes of standardised features: rows of a node may be fewer than columns
@@ -83,7 +84,8 @@ def fit(  # noqa: PLR0913
 ) -> Fit:
     """Fit a model at every node of a graph to a table, and say how well it predicts.
 
-    With b_i and w_i the intercept and the coefficients of node i, of centred features in standard deviations,
+    With b_i and w_i the intercept and the coefficients of node i, of centred numbers in standard deviations and
+    of categories as 0 and 1,
 
         minimise    sum_r v_r l(b_i(r) + x_r'w_i(r); y_r)
                   + strength sum_e A_e ||(b_i, w_i) - (b_j, w_j)||_2  +  1e-3 sum_i 1/2 ||w_i||^2,
@@ -282,6 +284,9 @@ def _strengths(problem: gr.Problem, given: Any = None) -> list[float]:
     if not (given is None or checks.is_whole(given)):
         return checks.sequence(given, "strengths", "numbers, as in [0.1, 1.0], or how many")
     count = checks.whole(1)(STRENGTHS if given is None else given, "strengths")
+    if count > MOST:
+        one = f"for the one strength {count} give [{count}.0], or {count}.0 on the command line"
+        raise ModelError(f"strengths={count} asks for so many strengths, and {MOST:,} are the most; {one}")
     try:
         found = gr.strength_max(problem)
         if found.ended == "interrupted":

@@ -136,8 +136,9 @@ class Judgement(Certificate):
     def _remarks(self) -> list[str]:
         """Remarks on the point, in sentences."""
         better = None if self.better is None else f"{self.better.primal:.10g}: .better.w"
+        held = np.isfinite(self.primal)
         return [
-            *([f"moved by at most {self.moved:.2g} to where every constraint holds"] if self.moved else []),
+            *([f"moved by at most {self.moved:.2g} to where every constraint holds"] if held and self.moved else []),
             *([self.beyond] if self.beyond else []),
             *([self._of_flows(self.as_given)] if self.as_given is not None else []),
             *([f"a better point was met, of objective {better}"] if better else []),

@@ -376,3 +376,55 @@ def test_messages_of_few_digits_are_no_long_step_and_not_late(grid, shorter):
     assert "stale message" not in str(report)
     told = {each.evidence: each.outcome for each in report.findings}
     assert (told["digits"], told["locality"]) == ("name", "not tried")
+
+
+# ---- an infimum of 0, beside which every gap is 1 --------------------------------------------------------------------
+def test_a_run_towards_an_infimum_that_is_not_attained_is_not_wrong():
+    X = np.c_[np.ones(6), np.arange(-2.5, 3)]
+    data = gr.NodeData.from_dict({i: (X, np.where(X[:, 1] > 0, 1, -1)) for i in range(3)})
+    problem = gr.Problem(gr.LogisticLoss(data) + 0.3 * gr.TotalVariation(nx.path_graph(3), gr.L2()))
+    report = gr.audit(problem, primal_dual, rounds=2000)
+    assert (report.verdict, report.name) == ("undecided", "")
+
+
+def test_data_without_noise_and_a_node_without_data():
+    rng, samples = np.random.default_rng(0), {}
+    for i in range(3):
+        X = rng.normal(size=(6, 2))
+        samples[i] = X, X @ [1.0, 2.0]
+    data = gr.NodeData.from_dict(samples)
+    problem = gr.Problem(gr.SquaredLoss(data) + 0.3 * gr.TotalVariation(nx.path_graph(4), gr.L2()))
+    for algorithm in (gr.PrimalDual(), primal_dual):
+        assert gr.audit(problem, algorithm).verdict == "right"
+
+
+def test_counts_of_zero_have_a_scale():
+    rng = np.random.default_rng(0)
+    data = gr.NodeData.from_dict({i: (np.c_[np.ones(4), rng.normal(size=4)], np.zeros(4)) for i in range(4)})
+    problem = gr.Problem(gr.PoissonLoss(data) + 0.3 * gr.TotalVariation(nx.path_graph(4), gr.L2()))
+    assert gr.audit(problem, primal_dual, rounds=1000).verdict == "undecided"
+
+
+@pytest.mark.parametrize("shorter", [1.0, 0.1])
+def test_a_wrong_sign_is_no_long_step(shorter):
+    """On a single edge between nodes that agree anyway it settles, too."""
+    rng, graph = np.random.default_rng(3), nx.cycle_graph(8)
+    graph.add_edges_from([(0, 3), (2, 6)])
+    samples = {}
+    for i in set(range(8)) - {4}:
+        X = rng.normal(size=(4 + 2 * i, 2))
+        samples[i] = X, X @ ([1.0, -1.0] if i < 4 else [-1.0, 2.0])
+    data = gr.NodeData.from_dict(samples)
+    problem = gr.Problem(gr.SquaredLoss(data) + 0.3 * gr.TotalVariation(graph, gr.SquaredL2()))
+
+    def uphill(problem, start=None):
+        o = problem.oracles()
+        step = shorter / (o.smoothness.max() + 4.0 * o.weight.max())
+        w = np.zeros((o.n, o.d))
+        while True:
+            w = w - step * (o.gradient(w) - o.K.T @ (o.weight[:, None] * (o.K @ w)))
+            yield w
+
+    report = gr.audit(problem, uphill, rounds=2000)
+    assert report.verdict == "never settles"
+    assert "too long" not in report.name

@@ -639,6 +639,11 @@ def test_losses_with_kinks_have_strengths_from_one_model_to_every_node_alone(los
     assert apart[1] < 1e-4
 
 
+def test_one_large_strength_is_not_taken_for_how_many_there_are():
+    with pytest.raises(ModelError, match=r"for the one strength 200000 give \[200000.0\], or 200000.0 on the command"):
+        gr.fit(incomes(), PATH, target="y", node="node", strengths=200_000)
+
+
 def test_penalties_under_which_nodes_never_agree_are_fitted_at_strengths_that_are_given():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"n": np.repeat(list("abc"), 20), "x": rng.normal(size=60)})
