@@ -62,14 +62,15 @@ def common(form: Form) -> Common:
     """The best common model of a form, computed once for the strengths of this moment. Penalties of rows that are no
     edges are left out, so that P_common is no larger with them.
 
-    P_common counts as at least a hundredth of sum_r s_r |l_r(0; y_r)| of the losses that are no functions of the
-    difference of predictor and target, and thus have no shift to be invariant to: these vanish where classes are
-    separable, or by chance. The floor is also at least the rounding, 1e10 sum_r s_r B_r, where B_r is how much a loss
+    P_common counts as at least a hundredth of sum_r s_r min(|l_r(0; y_r)|, max(1, |l_r| at the best common model)) of
+    the losses that are no functions of the difference of predictor and target, and thus have no shift to be invariant
+    to: these vanish where classes are separable, or by chance; and at 0 they may be of any size, or infinite, in large
+    units of targets (Gamma). The floor is also at least the rounding, 1e10 sum_r s_r B_r, where B_r is how much a loss
     bends over the rounding of its predictor, (l(x + d) + l(x - d)) / 2 - l(x) with
-    d = eps (|o_r| + |y_r| + sum_j |x_rj w_j|); but no more than a thousandth of the losses at 0, or their rounding
-    there: where columns are collinear, huge coefficients may cancel that no better model needs. Offsets of rows are
-    data, too: c_r (phi(d) + phi(-d)) / 2 with d = eps |b_r| counts as such a bend, since where all of them agree the
-    optimum is 0.
+    d = eps (|o_r| + |y_r| + sum_j |x_rj w_j|), |y_r| where it is a function of the difference; but no more than a
+    thousandth of the losses at 0, or their rounding there: where columns are collinear, huge coefficients may cancel
+    that no better model needs. Offsets of rows are data, too: c_r (phi(d) + phi(-d)) / 2 with d = eps |b_r| counts as
+    such a bend, since where all of them agree the optimum is 0.
     """
     key = strengths((*form.samples, *form.to_ground, *form.unlike_edges))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -135,21 +136,24 @@ def common_by_sums(form: Form, reduce: Callable[[Array], Array]) -> Common:
 
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         w = minimiser(value, step, np.zeros(d), settled=FALLS, shortest=SHORTEST)[0]
-        each = np.stack([*_by_node(form, nodes(w)), *_by_node(form, np.zeros(form.shape))], axis=1)
-        there, _, zero, least = reduce(each).tolist()
+        none = np.zeros(form.shape)
+        each = np.stack([*_by_node(form, nodes(w), none), _by_node(form, none, none)[0]], axis=1)
+        there, least, zero = reduce(each).tolist()
     w, best = (w, there) if there <= zero else (np.zeros(d), zero)
-    least *= ENOUGH
-    return Common(w, best, SHARE * max(abs(best), least), max(abs(best), least) or 1.0, sums)
+    size = max((x for x in (abs(best), ENOUGH * least) if np.isfinite(x)), default=0.0)
+    return Common(w, best, SHARE * size, size or 1.0, sums)
 
 
-def _by_node(form: Form, w: Array) -> tuple[Array, Array]:
+def _by_node(form: Form, w: Array, zero: Array) -> tuple[Array, Array]:
     """The losses and node penalties without constraints at each node, and of these the losses that are no functions of
-    a difference, by their size."""
+    a difference, by their size at 0, see `common`."""
     total, other = np.zeros(form.n), np.zeros(form.n)
     for block in form.samples:
-        losses = np.bincount(block.node, block.values(w), form.n)
-        total += losses
-        other += 0.0 if of_difference(block) else np.abs(losses)
+        losses = block.values(w)
+        total += np.bincount(block.node, losses, form.n)
+        if not of_difference(block):
+            least = _own_unit(np.abs(block.values(zero)), np.abs(losses), block.scale)
+            other += np.bincount(block.node, least, form.n)
     for edge in form.to_ground:
         if not isinstance(edge.penalty, AbstractConstraint):
             total += np.bincount(edge.tail, edge.values(w), minlength=form.n)
@@ -214,9 +218,9 @@ def _common(form: Form) -> Common:
     least, rounding = ENOUGH * zeros, RESOLVED * bends
     if not rounding <= SHARE * max(abs(value), least):
         rounding = min(rounding, _plain_rounding(pool)) if rounding >= 0.0 else _plain_rounding(pool)
-    floor = max(SHARE * abs(value), SHARE * least, rounding)
-    size = max(abs(value), least, rounding) or 1.0
-    return Common(w, value, floor, size, FURTHER + pool.sums)
+    known = [x for x in (abs(value), least, rounding / SHARE) if np.isfinite(x)]  # losses may be infinite at 0
+    size = max(known, default=0.0)
+    return Common(w, value, SHARE * size, min(size, max(abs(value), least, rounding)) or 1.0, FURTHER + pool.sums)
 
 
 def lengths(form: Form) -> tuple[Array, Array]:
@@ -253,12 +257,17 @@ def _rounding(form: Form, w: Array) -> tuple[float, float]:
         value = block.loss.value(x, y)
         bend = (block.loss.value(x + shift, y) + block.loss.value(x - shift, y)) / 2.0 - value
         bends += float(scale @ np.maximum(bend, 0.0))
-        zeros += float(scale @ np.abs(block.loss.value(np.zeros_like(x), y)))
+        zeros += float(scale @ _own_unit(np.abs(block.loss.value(np.zeros_like(x), y)), np.abs(value)))
     for edge in form.edges:
         if edge.map.edges is None and edge.center is not None and not isinstance(edge.penalty, AbstractConstraint):
             shift = EPS * np.abs(edge.center)
             bends += float(edge.weight @ (edge.penalty.value(shift) + edge.penalty.value(-shift))) / 2.0
     return bends, zeros
+
+
+def _own_unit(zero: Array, there: Array, unit: Array | float = 1.0) -> Array:
+    """Losses at 0, but no more than a ``unit``, which is that of a log-likelihood, or than they are ``there``."""
+    return np.fmin(zero, np.fmax(there, unit))
 
 
 def _lengths(form: Form, w: Array, size: float) -> Array:

@@ -23,6 +23,7 @@ from ...terms.penalties import AbstractConstraint, AbstractSmoothPenalty, at_uni
 from .coordinates import RANK, coordinates, inverse_root, largest, slices, weighted
 
 STEPS = 16  # at most; what is not attained falls for ever
+MOST = 1000  # with those that halve the objective
 WIDE = 3  # the first so many of them are those of quadratics that touch the losses from above
 LEAST = 1e-6  # of the mean residual: smaller ones count as this where a quadratic is to touch a kink
 HALVINGS = 40  # of a step
@@ -88,12 +89,12 @@ class Pool:
         return losses + sum(float(edge.weight @ edge.penalty.value(differences(edge, v))) for edge in edges)
 
     def _unfitted(self) -> float:
-        """The sum of s_r |l_r(0)| of the losses that are no functions of a difference."""
+        """The sum of s_r min(|l_r(0)|, 1) of the losses that are no functions of a difference."""
         total = 0.0
         for block in self.form.samples:
             for some in () if of_difference(block) else block.some():
                 value = block.loss.value(np.zeros_like(block.offset[some]), block.y[some])
-                total += float(block.scale_of(some) @ np.abs(value))
+                total += float(block.scale_of(some) @ np.fmin(np.abs(value), 1.0))
         return total
 
     def _bends(self, ground: list[EdgeBlock]) -> Array:
@@ -175,11 +176,12 @@ class Pool:
         return float(h[0]) * self.grams[key]
 
     def descend(self, v: Array, edges: list[EdgeBlock]) -> tuple[Array, float]:
-        """A few damped Newton steps from v, and P_common there."""
-        best = self.value(v, edges)
-        for k in range(STEPS):
-            if abs(best) <= self.enough:
-                return v, best
+        """A few damped Newton steps from v, and P_common there; those that halve it, as where exponentials begin far
+        out, do not count."""
+        best, k = self.value(v, edges), 0
+        for _ in range(MOST):
+            if abs(best) <= self.enough or k == STEPS:
+                break
             for wide in (True, False) if k < WIDE else (False, True):
                 slope, H = self.model(v, edges, wide)
                 step = _solve(H, slope)
@@ -191,6 +193,7 @@ class Pool:
                     break
             else:
                 return v, best
+            k += not value < 0.5 * best
             v, best = after, value
         return v, best
 
@@ -271,8 +274,8 @@ def adjoint(block: SampleBlock, a: Array, some: slice) -> Array:
 
 
 def magnitude(block: SampleBlock, v: Array, some: slice) -> Array:
-    """|o_r| + |y_r| + sum_j |x_rj v_j|: what a predictor at v and its target are sums of."""
-    size = np.abs(block.offset[some]) + np.abs(block.y[some])
+    """|o_r| + |y_r| + sum_j |x_rj v_j|: what a predictor at v is a sum of, and its difference from the target."""
+    size = np.abs(block.offset[some]) + (np.abs(block.y[some]) if of_difference(block) else 0.0)
     if block.X is None:
         return size + np.abs(v)
     W = np.abs(v).reshape(block.X.shape[1], -1)
