@@ -8,7 +8,7 @@ from survey import AROUND, CORE, FIGURES, HOUSE, circles, holds, room_of
 
 LIMITS = {
     "lines of code": 51_430,  # one-sided costs (150), audits: few digits, infima of 0 (60), labels that lie apart (30)
-    "lines of code in the core": 24_645,  # one-sided costs; factors kept by their threads, systems that are alike
+    "lines of code in the core": 24_655,  # one-sided costs; factors kept by their threads, systems that are alike
     "files": 471,  # conic/, four for formulas; fitting/ (2), cli/fitting.py, units.py; federated (5); joint.py
     "arrows upwards": 1,
     "largest circle of files at load": 0,
@@ -19,10 +19,10 @@ LIMITS = {
     "functions with more than 6 parameters": 15,  # `audit` with progress=
     "modules that an import loads": 9,
     "PrimalDual on a chain: files": 61,  # ties.py, gate.py, running/predicting.py and what weighs a run first
-    "PrimalDual on a chain: functions": 547,  # blocks of rows; what code costs; memory
+    "PrimalDual on a chain: functions": 548,  # blocks of rows; what code costs; memory
     "PrimalDual on a chain: depth": 24,
     "Exact on a chain: files": 56,  # as above; last words
-    "Exact on a chain: functions": 459,  # as above; what a solver takes; terms of users are tried
+    "Exact on a chain: functions": 460,  # as above; what a solver takes; terms of users are tried
     "Exact on a chain: depth": 22,
 }
 

@@ -179,7 +179,8 @@ class AbstractLoss(AbstractSamples, Named):
             ``function(x, y)``: x is a CVXPY expression (M,), the predictors of M samples, y an array (M,) of floats,
             their targets; l of each sample out, an expression (M,). It is convex in x, acts on each entry by itself,
             and holds smooth atoms: exp, log, logistic, square, power, huber, entr, squares of pos and neg, sums and
-            multiples. What y alone needs is written in numpy.
+            multiples. It is to be finite at every predictor, in which log and entr are not by themselves: rounds, and
+            the laws, meet all of them. What y alone needs is written in numpy.
         data : NodeData
             The samples, with numbers for targets.
         name : str, optional
