@@ -160,8 +160,8 @@ def draw_group(axes: Axes, place: Array, rank: int | None, area: float, label: s
 
 
 def write_labels(axes: Axes, labels: Sequence[Hashable], place: Array, ranks: Sequence[int | None]) -> None:
-    """Short labels inside the nodes of groups, so that they can be read on the colours of these; long ones above them,
-    shortened. None where there are too many to be read."""
+    """Short labels inside the nodes of groups, so that they can be read on the colours of these; long ones beside
+    them, shortened. None where there are too many to be read."""
     colours, effects = map(importlib.import_module, ("matplotlib.colors", "matplotlib.patheffects"))
     halo: Any = effects.withStroke(linewidth=2.0, foreground="white")
     if len(labels) > MOST_LABELS:

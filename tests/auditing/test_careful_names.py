@@ -428,3 +428,21 @@ def test_a_wrong_sign_is_no_long_step(shorter):
     report = gr.audit(problem, uphill, rounds=2000)
     assert report.verdict == "never settles"
     assert "too long" not in report.name
+
+
+def test_noise_that_dies_out_is_right_in_the_limit():
+    def noisy(problem, start=None, seed=0):
+        o, rng, k = problem.oracles(), np.random.default_rng(seed), 0
+        w = np.zeros((o.n, o.d))
+        step = 1.0 / (o.smoothness.max() + 4.0 * o.weight.max())
+        while True:
+            k += 1
+            w = w - step * (o.gradient(w) + o.K.T @ (o.weight[:, None] * (o.K @ w)))
+            yield w + rng.normal(size=w.shape) / k
+
+    rng, samples = np.random.default_rng(0), {}
+    for i in range(6):
+        X = rng.normal(size=(6, 2))
+        samples[i] = X, X @ [1.0, -1.0] + 0.2 * rng.normal(size=6)
+    model = gr.SquaredLoss(gr.NodeData.from_dict(samples)) + 0.3 * gr.TotalVariation(nx.cycle_graph(6), gr.SquaredL2())
+    assert gr.audit(gr.Problem(model), noisy).verdict == "right in the limit"

@@ -189,3 +189,18 @@ def test_no_further_look_follows_one_whose_time_was_up(monkeypatch):
     assert list(attainment.answers(sp.csr_array(np.eye(2)), empty, empty)) == []
     assert len(asked) == 1
     assert len(attainment.LOOKS) > 1
+
+
+@pytest.mark.parametrize("separable", [True, False])
+def test_what_is_known_at_one_strength_holds_at_others(separable, monkeypatch):
+    asked, decided = [], attainment._decided
+    monkeypatch.setattr(attainment, "_decided", lambda *given: asked.append(1) or decided(*given))
+    rng, strength = np.random.default_rng(0), gr.Parameter(0.1)
+    X = rng.standard_normal((40, 2))
+    y = (X[:, 0] > 0.0 if separable else rng.uniform(size=40) > 0.5).astype(int)
+    data = gr.NodeData.from_arrays(X, y, np.arange(40) % 4)
+    form = gr.Problem(gr.LogisticLoss(data) + strength * gr.TotalVariation(gr.Graph.chain(4), gr.L2())).form
+    for value in (0.1, 1e3, 1e-6):
+        strength.value = value
+        assert attained(form.frozen()) is not separable
+    assert len(asked) == 1

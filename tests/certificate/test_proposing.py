@@ -24,7 +24,7 @@ from graphreg.certificate.kernel.system import System
 from graphreg.certificate.proposing import systems
 from graphreg.certificate.proposing.arcs import Arcs, forest
 from graphreg.certificate.proposing.enclosure import ALIKE
-from graphreg.certificate.proposing.plan import Planner
+from graphreg.certificate.proposing.plan import Planner, Totals
 from graphreg.certificate.proposing.slack import Slack, without_dust
 from graphreg.certificate.proposing.systems import eliminated, independent, right_inverses
 from graphreg.certificate.proposing.systems import solved as answered
@@ -409,3 +409,27 @@ def test_rows_that_are_sums_and_differences_of_others_need_no_elimination(monkey
     A[-1, 3] = np.nextafter(A[-1, 3], 9.0)
     with pytest.raises(pytest.fail.Exception):
         answered(A, np.ones(12), np.zeros(9, dtype=int))
+
+
+def test_systems_in_which_the_same_rows_follow_from_others_are_solved_together(monkeypatch):
+    """Of classes at every node those of one class; at some nodes a column twice, too, which is found first."""
+    alone, rng, n = [], np.random.default_rng(0), 16
+    of_one = Totals._alone
+    monkeypatch.setattr(Totals, "_alone", lambda self, *given: alone.append(1) or of_one(self, *given))
+    X, node = rng.standard_normal((12 * n, 2)), np.repeat(range(n), 12)
+    X[node < 3, 1] = X[node < 3, 0]
+    y = rng.integers(0, 3, 12 * n)
+    problem = gr.Problem(
+        gr.MultinomialLoss(gr.NodeData.from_arrays(X, y, node)) + 0.01 * gr.TotalVariation(gr.Graph.chain(n), gr.L2())
+    )
+    form = problem.form
+    planner = Planner(System(form))
+    exact = problem.solve(gr.InteriorPoint(), gap=1e-9, on_failure="return").certificate
+    v = planner.system.flat(exact.dual_point)
+    alone.clear()
+    plan = planner.near(v, Slack.of(planner.system, v), np.zeros(len(v), dtype=bool), apart=True)
+    assert len(alone) <= 6
+    zero = np.zeros(len(v))  # which balances, so that all depends on what is dropped
+    box = plan.box(planner.system, zero, zero, plan.sizes(np.zeros(planner.system.shape[0])))
+    assert len(plan.dropped) >= 2 * n
+    assert not box.lost.any(), box.why

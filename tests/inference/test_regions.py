@@ -176,3 +176,14 @@ def test_estimate_is_a_single_pass():
     pd.testing.assert_frame_equal(region.intervals(), again.intervals())
     optimum = problem(m=600).solve().coef[0]  # of the sample, which the one-step estimator nears faster than the truth
     assert (np.abs(region.estimate - optimum) < 1.5 * region.std_error).all()
+
+
+def test_a_node_without_samples_is_not_taken_for_a_misspelt_one():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"n": np.repeat(["CH/00", "CH/05"], 20), "x": rng.normal(size=40), "y": rng.normal(size=40)})
+    data = gr.NodeData.from_frame(frame, node="n", target="y", features=["x"])
+    graph = gr.Graph.from_edges([("CH/00", "CH/02"), ("CH/02", "CH/05")])
+    solution = gr.Problem(gr.SquaredLoss(data) + 0.1 * gr.TotalVariation(graph, gr.L2())).solve()
+    with pytest.raises(KeyError, match="no region at 'CH/02': the node has no samples") as caught:
+        gr.inference.local_regions(solution)["CH/02"]
+    assert "did you mean" not in str(caught.value)

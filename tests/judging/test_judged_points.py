@@ -9,6 +9,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from own_terms import OwnL1
 from scipy.optimize import lsq_linear
 
 import graphreg as gr
@@ -620,3 +621,32 @@ def test_flows_are_judged_as_they_are_where_there_are_no_losses():
     wrong = problem.certify(problem.solve().coef, flows=flow | {("t", None): 4})
     assert wrong.as_given == -np.inf
     assert "they do not add up to 0 at every node" in str(wrong)
+
+
+def test_no_point_of_an_infeasible_problem_is_said_to_satisfy_its_constraints():
+    data = gr.NodeData.from_dict({i: (np.ones((3, 1)), np.arange(3.0) + i) for i in range(3)})
+    ends = gr.Zero()(gr.w.at([0]) - 1.0) + gr.Zero()(gr.w.at([2]) - 2.0)
+    problem = gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(nx.path_graph(3), gr.Zero()) + ends)
+    said = str(problem.certify(np.ones((3, 1))))
+    assert "no feasible point was found" in said
+    assert "every constraint holds" not in said
+
+
+class Boundless(OwnL1):
+    """A conjugate that has forgotten its domain."""
+
+    def conjugate(self, u):
+        return np.zeros(len(u))
+
+
+def test_flows_as_given_are_judged_beside_penalties_of_ones_own_too():
+    data = gr.NodeData.from_arrays(None, np.array([5.0, 1.0, 3.0]), list("abc"))
+
+    def judged(penalty, k):
+        problem = gr.Problem(gr.MeanLoss(data) + gr.TotalVariation(nx.path_graph(list("abc")), penalty))
+        return problem.certify(np.array([5.0, 1.0, 3.0]), flows={("a", "b"): k, ("b", "c"): -k}).as_given
+
+    for k in (1.0, -1.0):
+        assert judged(OwnL1(), k) == pytest.approx(judged(gr.L1(), k), rel=1e-9)
+    assert judged(OwnL1(), 3.0) == -np.inf
+    assert judged(Boundless(), 3.0) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -412,3 +413,22 @@ def test_scores_that_would_flatten_the_others_are_off_the_scale(problem, sign, m
     assert f"off the scale: the worst is {worst}" in texts(axes)
     (arrow,) = [line for line in axes.lines if line.get_marker() == mark]
     assert arrow.get_xdata().tolist() == [1e-6]
+
+
+def test_long_labels_lie_apart(pyplot):
+    countries = ["DE", "FR", "Österreich", "CH", "NL"]
+    nodes = [f"{c}/{k:02d}" for c in countries for k in range(6)]
+    edges = [(f"{c}/{k:02d}", f"{c}/{(k + 1) % 6:02d}") for c in countries for k in range(6)]
+    edges += [(f"{a}/00", f"{b}/03") for a, b in pairwise(countries)]
+    data = gr.NodeData.from_arrays(None, np.random.default_rng(0).normal(size=30), nodes)
+    solution = gr.Problem(gr.MeanLoss(data) + 0.1 * gr.TotalVariation(gr.Graph.from_edges(edges), gr.L1())).solve()
+    axes = gr.plots.plot_graph(solution)
+    axes.get_figure().draw_without_rendering()
+    boxes = [each.get_window_extent() for each in axes.texts if each.get_text() in nodes]
+    hidden = sum(
+        max(min(a.x1, b.x1) - max(a.x0, b.x0), 0.0) * max(min(a.y1, b.y1) - max(a.y0, b.y0), 0.0)
+        for k, a in enumerate(boxes)
+        for b in boxes[:k]
+    )
+    assert len(boxes) == 30
+    assert hidden <= 0.02 * sum(each.width * each.height for each in boxes)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +24,7 @@ import scipy.sparse as sp
 from ...base.clock import OutOfTimeError, at_least, check_deadline, left
 from ...base.gate import GRACE, carry_out
 from ...form import DualPoint, EdgeBlock, Form, SampleBlock
-from ...terms import Array, RecessionCone, strengths
+from ...terms import Array, RecessionCone
 from ...terms.penalties import AbstractEntrywise
 from ..common_model.best_common import common
 from . import simplex
@@ -119,18 +120,11 @@ def attained(form: Form, point: DualPoint | None = None) -> bool | None:
     cones = cones_of(form)
     if cones is None:
         return None
-    some = tuple(np.sign(strengths(form.blocks)))  # no condition depends on how large they are
-    known = form.memory.get("attained")
-    if known is not None and known[0] == some:
-        return known[1]
-    try:
-        with at_least(GRACE):
-            found = _decided(form, cones, point)
-    except OutOfTimeError:
-        return None
-    if found is not None:
-        form.memory["attained"] = some, found
-    return found
+    known = form.memory.get("attained")  # at other strengths: they are positive, and no condition depends on them
+    if known is None:
+        with suppress(OutOfTimeError), at_least(GRACE):
+            known = form.memory["attained"] = _decided(form, cones, point)
+    return known
 
 
 def _decided(form: Form, cones: list[RecessionCone], point: DualPoint | None) -> bool | None:

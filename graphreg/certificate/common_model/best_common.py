@@ -218,9 +218,9 @@ def _common(form: Form) -> Common:
     least, rounding = ENOUGH * zeros, RESOLVED * bends
     if not rounding <= SHARE * max(abs(value), least):
         rounding = min(rounding, _plain_rounding(pool)) if rounding >= 0.0 else _plain_rounding(pool)
-    known = [x for x in (abs(value), least, rounding / SHARE) if np.isfinite(x)]  # losses may be infinite at 0
-    size = max(known, default=0.0)
-    return Common(w, value, SHARE * size, min(size, max(abs(value), least, rounding)) or 1.0, FURTHER + pool.sums)
+    known = [x if np.isfinite(x) else 0.0 for x in (abs(value), least, rounding)]  # losses may be infinite at 0
+    floor, size = max(SHARE * known[0], SHARE * known[1], known[2]), max(known) or 1.0
+    return Common(w, value, floor, size, FURTHER + pool.sums)
 
 
 def lengths(form: Form) -> tuple[Array, Array]:
