@@ -10,11 +10,9 @@ let kinds = [ "bounds"; "near"; "fused"; "held"; "split"; "unattained" ]
 (* A claim as it is read, or why it is none; that is told in its turn. *)
 type stated = { says : string; claim : Checker.claim; said : string; bounds : (Q.t * Q.t) option }
 
-let says_of claim =
-  match claim with
-  | Object items -> (
-      match List.assoc_opt "says" items with Some says -> says | None -> raised "KeyError" "'says'")
-  | _ -> raised "TypeError" "a claim is an object"
+let says_of = function
+  | Object items when List.exists (function "says", Text _ -> true | _ -> false) items -> List.assoc "says" items
+  | other -> refuse ("no claim: " ^ Json.repr 60 other)
 
 let kind_of_all data =
   let says = array_of "claims" None says_of data in

@@ -95,11 +95,11 @@ let listed flat name length read data =
   | Json.List items ->
       let wanted = Option.value length ~default:(Array.length items) in
       need (Array.length items = wanted) (fun () ->
-          Printf.sprintf "no list of %d entries: %s" wanted (Json.repr 40 data));
+          Printf.sprintf "no list of %d entries: %s" wanted (Json.repr 60 data));
       let found = Array.mapi entry items in
       where := before;
       found
-  | _ -> refuse ("no list: " ^ Json.repr 40 data)
+  | _ -> refuse ("no list: " ^ Json.repr 60 data)
 
 let array_of name length read = listed true name length (fun _ x -> read x)
 
@@ -109,7 +109,7 @@ let rows_of name length width read =
 
 let whole low high = function
   | Json.Int i when low <= i && i < high -> i
-  | other -> refuse (Printf.sprintf "no integer in (%d, %d) %s" low (high - 1) (Json.repr 30 other))
+  | other -> refuse (Printf.sprintf "no integer in (%d, %d) %s" low (high - 1) (Json.repr 60 other))
 
 (* ---- short numbers for people ---- *)
 

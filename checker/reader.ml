@@ -25,9 +25,6 @@ let fields_of =
       ("split", "says block edge dual");
       ("unattained", "says direction") ]
 
-let kind_of_value = function
-  | Null -> "NoneType" | Bool _ -> "bool" | Int _ -> "int" | Text _ -> "str" | List _ -> "list" | Object _ -> "dict"
-
 (* Of an object with these fields, and no others, each by its name. *)
 let fields what data =
   let names = List.assoc what fields_of in
@@ -36,18 +33,7 @@ let fields what data =
       fun name -> List.assoc name items
   | _ -> refuse (Printf.sprintf "%s has the fields %s only: %s" what (String.concat " " names) (repr 60 data))
 
-let has key = function
-  | Object items -> List.mem_assoc key items
-  | (Null | Bool _ | Int _) as other ->
-      raised "TypeError" (Printf.sprintf "argument of type '%s' is not iterable" (kind_of_value other))
-  | Text _ | List _ -> false
-
-let size = function
-  | List items -> Array.length items
-  | Object items -> List.length items
-  | Text text -> List.length (code_points text)
-  | other -> raised "TypeError" (Printf.sprintf "object of type '%s' has no len()" (kind_of_value other))
-
+let has key = function Object items -> List.mem_assoc key items | _ -> false
 let items name = array_of name None Fun.id
 let rational x = { Checker.qnum = Q.num x; qden = Q.den x }
 let of_rational { Checker.qnum; qden } = Q.make qnum qden
@@ -64,8 +50,7 @@ let distinct items =
 let known what table kind =
   match kind with
   | Text name when List.mem name table -> name
-  | List _ | Object _ -> raised "TypeError" (Printf.sprintf "unhashable type: '%s'" (kind_of_value kind))
-  | _ -> refuse (Printf.sprintf "unknown %s %s" what (repr 40 kind))
+  | _ -> refuse (Printf.sprintf "unknown %s %s" what (repr 60 kind))
 
 let losses =
   [ "squared"; "mean"; "logistic"; "poisson"; "huber"; "quantile"; "multinomial"; "hinge"; "squared_hinge"; "expectile";
@@ -197,7 +182,7 @@ let samples n d data =
   let kind = get "loss" and parameter = get "parameter" and rule = get "rule" and y = get "y" and offset = get "offset" in
   let strength = positive (get "strength") in
   let at = get (if of_rows then "rows" else "node") in
-  let m = size at in
+  let m = Array.length (items (if of_rows then "rows" else "node") at) in
   let name = known "loss" losses kind in
   let k, target = loss name parameter (if of_rows then limit_of_rows (get "k") else d) in
   let x = if of_rows then Null else get "x" in

@@ -87,9 +87,11 @@ def begin(with_flint: bool = True, seconds: float = inf) -> None:
     STATE.work, STATE.end, STATE.where = WORK, time.monotonic() + seconds, ""
 
 
-def need(ok: Any, *what: Any) -> None:
+def need(ok: Any, *what: Any, of: Any = ...) -> None:
+    """Refuse, with what is wrong, where it is not ok; ``of`` is what was read."""
     if not ok:
-        raise NotProvedError(STATE.where + (" ".join(map(str, what))[:300] or "outside the domain"))
+        said = [*map(str, what), *([] if of is ... else [repr(of)[:60]])]
+        raise NotProvedError(STATE.where + (" ".join(said)[:300] or "outside the domain"))
 
 
 # ---- exact numbers ---------------------------------------------------------------------------------------------------
@@ -144,7 +146,7 @@ NUMBER = re.compile(r"(-?)(0|[1-9a-f][0-9a-f]{0,16383})(?:p(-?[1-9][0-9]{0,3}))?
 def number(s: Any) -> Any:
     """'-1a2bp-30/3f' is -(0x1a2b * 2^-30) / 0x3f."""
     m: Any = NUMBER.fullmatch(s) if isinstance(s, str) else None
-    need(m, "not a number:", repr(s)[:60])
+    need(m, "not a number:", of=s)
     sign, digits, power, below = m.groups()
     p, e, q = int(sign + digits, 16), int(power or 0), int(below or "1", 16)
     return charge(rational(p << max(e, 0), q << max(-e, 0)))
@@ -163,7 +165,7 @@ def spell(x: float) -> str:
 def double(s: Any) -> float:
     m = NUMBER.fullmatch(s) if isinstance(s, str) and len(s) < 24 else None
     x = ldexp(int(m[1] + m[2], 16), int(m[3] or 0)) if m and len(m[2]) < 15 and int(m[3] or 0) < 972 else 0.0
-    need(spell(x) == s, "not the spelling of a double:", repr(s)[:60])
+    need(spell(x) == s, "not the spelling of a double:", of=s)
     return x
 
 
@@ -177,8 +179,8 @@ def array(data: Any, read: Any, name: Any, *shape: Any) -> list[Any]:
     """Lists of lists of this shape (None: of any length), each entry read; by the name is said what is refused."""
     before, at, inner = STATE.where, f"{STATE.where}{name}: ", shape[1:]
     STATE.where = at
-    need(isinstance(data, list), "no list:", repr(data)[:40])
-    need(shape[0] in (None, len(data)), "no list of", shape[0], "entries:", repr(data)[:40])
+    need(isinstance(data, list), "no list:", of=data)
+    need(shape[0] in (None, len(data)), "no list of", shape[0], "entries:", of=data)
     found: list[Any] = []
     for k, x in enumerate(data):
         STATE.where = at if inner else f"{at}{k}: "
@@ -191,7 +193,7 @@ def whole(low: int, high: int) -> Any:
     """A reader of integers from low to high - 1."""
 
     def read(i: Any) -> int:
-        need(type(i) is int and low <= i < high, "no integer in", (low, high - 1), repr(i)[:30])
+        need(type(i) is int and low <= i < high, "no integer in", (low, high - 1), of=i)
         return i
 
     return read
@@ -199,8 +201,14 @@ def whole(low: int, high: int) -> Any:
 
 def fields(data: Any, what: str) -> list[Any]:
     names = FIELDS[what].split()
-    need(isinstance(data, dict) and set(data) == set(names), what, "has the fields", *names, "only:", repr(data)[:60])
+    need(isinstance(data, dict) and set(data) == set(names), what, "has the fields", *names, "only:", of=data)
     return [data[name] for name in names]
+
+
+def claimed(claim: Any) -> str:
+    """What is claimed."""
+    need(isinstance(claim, dict) and isinstance(claim.get("says"), str), "no claim:", of=claim)
+    return str(claim["says"])
 
 
 def pairs(items: Any) -> Any:
@@ -560,11 +568,11 @@ class Samples(Block):
     """A block of samples of one loss: node and x, or the cells of a row; y, scale s and offset o; k predictors each."""
 
     def __init__(self, data: Any, n: int, d: int) -> None:
-        what = "samples of rows" if "rows" in data else "samples"
+        what = "samples of rows" if isinstance(data, dict) and "rows" in data else "samples"
         kind, parameter, strength, rule, at, weight, x, y, offset = fields(data, what)
         self.kind, self.strength = kind, positive(strength)
-        M = self.size = len(at)
-        need(kind in LOSSES, "unknown loss", repr(kind)[:40])
+        M = self.size = len(array(at, lambda i: i, "node" if what == "samples" else "rows", None))
+        need(kind in [*LOSSES], "unknown loss", of=kind)
         self.loss: Any = LOSSES[kind](parameter, d if what == "samples" else whole(1, LISTS)(x))
         k = self.k = self.loss.k
         if what == "samples":
@@ -827,7 +835,7 @@ class Rows(Block):
         """What rows and edges have alike."""
         kind, parameter, strength = stated
         m, self.kind, self.strength = len(places), kind, positive(strength)
-        need(kind in PENALTIES, "unknown penalty", repr(kind)[:40])
+        need(kind in [*PENALTIES], "unknown penalty", of=kind)
         self.penalty: Any = PENALTIES[kind](parameter, width)
         self.k = self.penalty.k
         self.size, self.center = m, None if center is None else array(center, exact, "center", m, width)
@@ -895,7 +903,12 @@ class Model:
         self.n, self.d = n, d = len(self.labels), len(self.columns)
         self.blocks: list[Any] = array(samples, lambda block: Samples(block, n, d), "samples", None)
         self.m = len(self.blocks)
-        self.blocks += array(edges, lambda block: (Rows if "rows" in block else Edges)(block, n, d), "edges", None)
+        self.blocks += array(
+            edges,
+            lambda block: (Rows if isinstance(block, dict) and "rows" in block else Edges)(block, n, d),
+            "edges",
+            None,
+        )
 
     def hash(self) -> str:
         """SHA-256 over the sorted records of all that P depends on; the order of nodes, samples and edges is free."""
@@ -991,7 +1004,7 @@ class Proof:
         self.within = self.box(within)
         self.upper, self.lower = m.primal(self.w), m.dual(self.point, self.within)
         need(self.lower <= self.upper, "the bounds cross, which only a faulty checker can say")
-        says = array(claims, lambda claim: claim["says"], "claims", None)
+        says = array(claims, claimed, "claims", None)
         need({"bounds"} <= set(says) <= set(CLAIMS), "'bounds' must be claimed, and else only", *CLAIMS[1:])
         gap = self.upper - self.lower
         if self.within is None and {"near", "fused", "held"} & set(says):
@@ -1132,7 +1145,8 @@ def settled(data: Any, M: list[dict[int, Any]], c: list[Any], width: int) -> lis
     right = [c[i] - times({j: v for j, v in M[i].items() if j not in within}, y) for i in at]
     for j, v in zip(inner, solved([[M[i].get(j, rational(0)) for j in inner] for i in at], right), strict=True):
         y[j] = v
-    for i, j in array(last, whole(0, len(M) + width), "last", None, 2):
+    for k, (i, j) in enumerate(array(last, whole(0, len(M) + width), "last", None, 2)):
+        need(i < len(M) and j in M[i], f"last: {k}: no equation", i, "with the number", j)
         y[j] += charge((c[i] - times(M[i], y)) / M[i][j])
     need(all(times(row, y) == v for row, v in zip(M, c, strict=True)), "the equations do not hold")
     return y
@@ -1223,7 +1237,7 @@ class Conic(Proof):
         self.low: Any = None
         self.high: Any = None
         self.said = []
-        for k, (claim, what) in enumerate(array(claims, lambda claim: (claim, claim["says"]), "claims", None)):
+        for k, (claim, what) in enumerate(array(claims, lambda claim: (claim, claimed(claim)), "claims", None)):
             STATE.where = f"claim {k}, {what}: "
             need(what in ("lower", "upper", "infeasible", "unbounded"), "this cannot be said")
             self.said.append(getattr(self, what)(*fields(claim, f"{what} of a problem")[1:]))

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from places import EXAMPLES
 
 import graphreg as gr
+from benchmarks.honest import as_rows, chain, changed
 from graphreg.certificate.proof import text
 from graphreg.cli import main
 from graphreg.conic.verify import upper_value
@@ -322,6 +323,31 @@ def test_the_statement_is_read_strictly(name, value):
     for claim in (bound("upper", 9, point(1, 0, 0, 1, 0)), bound("upper", 9, point(1, 0, 1, 0, 0))):
         assert not proves(proof(LP | {name: value}, claim))
     assert proves(proof(LP, bound("upper", 9, point(1, 0, 0, 1, 0))))
+
+
+def places(tree, way=()):
+    """Of all that stands in a file, where it stands."""
+    for key in tree if isinstance(tree, dict) else range(len(tree)) if isinstance(tree, list) else ():
+        yield (*way, key)
+        yield from places(tree[key], (*way, key))
+
+
+@pytest.mark.parametrize("value", [None, 7, "zz", [], {}])
+def test_refusals_are_sentences(value):
+    """Of any place with something else; a name of Python's errors tells nobody what to do."""
+    at = point(1, 0, 0, 1, 0, last=[[0, 2], [1, 3]])
+    for whole in (json.loads(proof(LP, bound("upper", 9, at))), chain("L1"), as_rows(chain("L2"))):
+        for way in places(whole):
+            try:
+                check(json.dumps(changed(whole, *way, value)).encode())
+            except NotProvedError as error:
+                assert "Error" not in str(error), way
+
+
+@pytest.mark.parametrize(("pair", "message"), [([7, 2], "7 with the number 2"), ([0, 4], "0 with the number 4")])
+def test_what_follows_from_no_equation_is_refused(pair, message):
+    with pytest.raises(NotProvedError, match=f"claim 0, upper: last: 0: no equation {message}"):
+        check(proof(LP, bound("upper", 9, point(1, 0, 0, 1, 0, last=[pair]))).encode())
 
 
 def test_claims_are_read_strictly():

@@ -129,11 +129,12 @@ def test_other_spellings_are_refused(s):
 # ---- hostile files ---------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("name", "with_flint"), thinned(HOSTILE, [True, False], every=2))
 def test_hostile_files_are_refused_quickly(proof, name, with_flint):
+    """Within seconds; the limit is for what would take minutes, or hours."""
     text = HOSTILE[name](proof).encode()
     start = time.process_time()
     with pytest.raises(NotProvedError):
         check(text, with_flint)
-    assert time.process_time() - start < 2.0
+    assert time.process_time() - start < 20.0
 
 
 def test_the_time_is_limited(proof):
@@ -192,7 +193,13 @@ def test_blocks_stand_in_lists(empty):
         (("model", "samples", 0, "node", 3), -1, "samples: 0: node: 3: no integer in"),
         (("dual", "flows", 0), [], "dual point of block 1: no list of 2 entries"),
         (("claims",), [], "'bounds' must be claimed, and else only near"),
-        (("claims", 0), {}, "claims: 0: KeyError: 'says'"),
+        (("claims", 0), {}, "claims: 0: no claim: {}"),
+        (("claims", 0, "says"), [], "claims: 0: no claim: "),
+        (("model", "samples", 0), None, "samples: 0: samples has the fields"),
+        (("model", "samples", 0, "node"), None, "samples: 0: node: no list: None"),
+        (("model", "samples", 0, "loss"), [], "samples: 0: unknown loss \\[\\]"),
+        (("model", "edges", 0), 7, "edges: 0: edges has the fields"),
+        (("model", "edges", 0, "penalty"), {}, "edges: 0: unknown penalty {}"),
     ],
 )
 def test_a_refusal_says_where(proof, way, value, message):
