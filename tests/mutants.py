@@ -244,6 +244,12 @@ CONSTRAINTS = [
         "ball: projection to outside", Ball(2.0), "projection", project=lambda s, z: Ball.project(s, z) * (1 + 1e-9)
     ),
     mutant(
+        "ball: value of a ball that is larger by little",
+        Ball(2.0),
+        "prox fenchel young",
+        value=lambda s, z: np.where(norm(z) <= 2.01, 0.0, np.inf),
+    ),
+    mutant(
         "ball: value of a larger ball", Ball(2.0), "cvxpy value", value=lambda s, z: np.where(norm(z) <= 3, 0.0, np.inf)
     ),
     mutant(

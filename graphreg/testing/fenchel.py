@@ -18,6 +18,7 @@ from .report import Failures, distance, dots, frozen, judge, judged, rowwise, sh
 
 CLOSED = 1e-8  # tolerance of methods in closed form
 FAR = (1.0, 1e2, 1e4, 1e6)  # how far points are pushed along prices
+BEYOND = (1e-4, 3e-3)  # how far beyond a prox, along its price, relative to its size
 FARTHEST = 1e14  # beside which all that is not linear in f is below rounding
 LAST_PLACES = 1e-13  # what values and conjugates in closed form may round, relative to the largest part: some ulp
 HALVINGS = 70  # of a way to the end of a domain
@@ -115,6 +116,10 @@ def prox_is_optimal(
         trial = replace(trial, excess=np.where(np.isfinite(trial.excess), trial.excess, 0.0))
     rest = dots(v, v) / t + 1e3 * tolerance  # what is left of rows that should be 0
     yield from judged(trial, tolerance, rest, **where)
+    unit, conjugate = b / rowwise(np.maximum(size(b), 1e-300), b), rows.conjugate(b)
+    for part in BEYOND:  # where a constraint that is too wide by a little is still 0
+        x = frozen(p + rowwise(part * size(p), p) * unit)
+        yield from judged(laws.fenchel_young(rows, x, b, conjugate), tolerance, rest, **where)
 
 
 def residual_is_positive(rows: TermRows, b: Array, directions: list[Array], tolerance: float, **where: Any) -> Failures:

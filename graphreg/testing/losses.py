@@ -32,6 +32,7 @@ from .report import (
     try_laws,
 )
 
+SMALL = 1e-4  # of the largest target: below, and above its inverse, a report speaks of rounding
 LARGEST = 1e4  # loss at a minimiser that is looked for with a solver
 
 
@@ -217,7 +218,8 @@ def check_loss(loss: AbstractLoss, seed: int = 0, tolerance: float | None = None
     Parameters
     ----------
     loss : AbstractLoss
-        A loss on some data; the more different their targets, the more is tried.
+        A loss on some data; the more different their targets, the more is tried. Points are drawn near 1 and near the
+        targets: where these are of quite another size, a law may fail by rounding alone, and the report says so.
     seed : int
         Of the random points.
     tolerance : float, optional
@@ -241,5 +243,9 @@ def check_loss(loss: AbstractLoss, seed: int = 0, tolerance: float | None = None
     untried = predictions.ungiven(loss)
     tried = {name: law for name, law in LAWS.items() if name not in untried}
     with stages("check_loss") as at:
-        failures = try_laws(tried, loss, LossProbe(loss, seed, tolerance), at)
-    return Report(type(loss).__name__, tuple(LAWS), tuple(failures), untried)
+        probe = LossProbe(loss, seed, tolerance)
+        failures = try_laws(tried, loss, probe, at)
+    largest = float(np.abs(probe.y).max())
+    said = f"The targets are at most {largest:.1e}: rounding alone may break laws there. Try data in units near 1."
+    note = "" if SMALL <= largest <= 1 / SMALL else said
+    return Report(type(loss).__name__, tuple(LAWS), tuple(failures), untried, note=note)

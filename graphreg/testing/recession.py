@@ -29,10 +29,12 @@ def descent(loss: AbstractLoss, samples: LossProbe) -> Failures:
         fall = cone.falls @ v.ravel()
         lowest, moves = _of_samples(loss, y, fall, v)
         inside, outside = (lowest >= 0) & (moves == 0), (lowest < -CLEAR) | (moves > CLEAR)
-        after = loss.value(frozen(x + LONG * v), y)
+        after, later = (loss.value(frozen(x + k * LONG * max(1.0, np.abs(y).max()) * v), y) for k in (1, 2))
         growth = np.where(inside, after - start, -np.inf)
         yield from judge("l does not grow along a direction of descent", growth, 1e-6 * (1 + np.abs(start)), v=v, y=y)
-        yield from judge("l grows along every other direction", outside & ~(after > start + 1.0), 0, v=v, y=y)
+        yield from judge(
+            "l grows along every other direction", outside & ~((later > after + 1.0) | np.isinf(after)), 0, v=v, y=y
+        )
         at = [loss.value(frozen(zero + t * v), y) for t in (0.0, 2.0, 4.0, 8.0)]
         ever, once = (_any(cone.sample, (fall > CLEAR) & kind, len(y)) for kind in (cone.for_ever, ~cone.for_ever))
         falling = (at[1] > at[2]) & (at[2] > at[3])

@@ -70,6 +70,8 @@ class Report(Shown):
         Why a law was not tried, by its name.
     blamed : str
         What is wrong where a law of conjugates fails, if the kind of the subject tells it.
+    note : str
+        What else is to be known where a law fails.
 
     Examples
     --------
@@ -83,6 +85,7 @@ class Report(Shown):
     failures: tuple[Failure, ...]
     untried: Mapping[str, str] = field(default_factory=dict[str, str])
     blamed: str = ""
+    note: str = ""
 
     @property
     def ok(self) -> bool:
@@ -123,6 +126,7 @@ class Report(Shown):
                 usually = CONJUGATE
             usually = self.blamed if self.blamed and law in OF_CONJUGATES else usually
             lines += [f"          {usually}"] if found and usually else []
+        lines += [self.note] if self.note and self.failures else []
         lines.append("what each law says: docs/adding-a-penalty.md#the-laws")
         return page("\n".join(lines))
 

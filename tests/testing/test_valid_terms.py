@@ -238,6 +238,23 @@ def test_a_method_that_only_a_domain_is_asked_for_is_named(term, check):
     assert f"nothing asks {term.called()} for" in str(report)
 
 
+@pytest.mark.parametrize("unit", [1e6, 1e12])
+@pytest.mark.parametrize("loss", [gr.GammaLoss, gr.SquaredLoss])
+def test_laws_know_no_units_of_targets(loss, unit):
+    rng = np.random.default_rng(0)
+    data = gr.NodeData.from_arrays(np.ones((12, 1)), unit * rng.gamma(2.0, size=12), np.repeat([0, 1, 2], 4))
+    assert check_loss(loss(data)).ok
+
+
+def test_a_report_says_where_rounding_alone_may_break_laws():
+    report = check_loss(gr.PoissonLoss(gr.NodeData.from_arrays(np.ones((2, 1)), [1e12, 2e12], [0, 1])))
+    assert not report.ok
+    assert "The targets are at most 2.0e+12: rounding alone may break laws there." in str(report)
+    assert "rounding" not in str(
+        check_loss(gr.PoissonLoss(gr.NodeData.from_arrays(np.ones((2, 1)), [1.0, 2.0], [0, 1])))
+    )
+
+
 class Band(gr.AbstractConstraint):
     """|z_1 + z_2| <= 1."""
 
