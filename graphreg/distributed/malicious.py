@@ -96,7 +96,7 @@ class Malicious(AbstractEngine):
             return
 
         def begin(view: LocalView, start: Start | None) -> Any:
-            engine: Any = _Lying(view.engine, rows, arcs.source, lambda values: self._lie(values, rng))
+            engine: Any = _Lying(view, rows, lambda values: self._lie(values, rng))
             state = method.init(replace(view, engine=engine), start)
             engine.lies = True
             return state
@@ -125,17 +125,33 @@ class Malicious(AbstractEngine):
 class _Lying:
     """An engine that passes on what malicious nodes send; in all else the engine itself."""
 
-    def __init__(self, engine: Any, rows: Array, source: Array, lie: Callable[[Array], Array]) -> None:
-        self.engine, self.rows, self.source, self.lie, self.lies = engine, rows, source, lie, False
+    def __init__(self, view: LocalView, rows: Array, lie: Callable[[Array], Array]) -> None:
+        self.engine, self.view, self.rows, self.lie, self.lies = view.engine, view, rows, lie, False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.engine, name)
 
+    def _passed(self, values: Array, lied: Array) -> Array:
+        """The values, with lies in these rows."""
+        if self.lies and len(lied) and values.size:
+            values = values.copy()
+            values[lied] = self.lie(values[lied])
+        return values
+
     def exchange(self, values: Array, along: Array | None = None, **more: Any) -> Array:
         received = self.engine.exchange(values, along, **more)
-        rows = self.rows if along is None else self.rows[np.isin(self.rows, self.source[along])]  # that send anything
-        if not (self.lies and len(rows)):
-            return received
-        received = received.copy()
-        received[rows] = self.lie(received[rows])
-        return received
+        sending = self.view.arcs.source if along is None else self.view.arcs.source[along]
+        return self._passed(received, self.rows[np.isin(self.rows, sending)])
+
+    def swap_ends(self, values: tuple[Array, ...], toward: tuple[Array, ...], along: Array) -> tuple[Array, ...]:
+        received = self.engine.swap_ends(values, toward, along)
+        back = [np.roll(each, len(each) // 2) for each in toward]  # from the other ends, which send
+        lied = along & np.isin(self.view.arcs.source, self.rows)
+        return tuple(self._passed(each, np.flatnonzero(lied[k])) for each, k in zip(received, back, strict=True))
+
+    def send_back(self, flows: tuple[Array, ...]) -> tuple[Array, ...]:
+        """Of rows that are no edges the owner keeps the flow."""
+        received = self.engine.send_back(flows)
+        blocks = zip(received, self.view.rows, strict=True)
+        told = [[] if b.map.edges is not None else np.isin(b.map.owner, self.rows) for _, b in blocks]
+        return tuple(self._passed(each, np.flatnonzero(k)) for each, k in zip(received, told, strict=True))

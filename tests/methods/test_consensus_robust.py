@@ -9,6 +9,7 @@ from consensus_cases import network
 from core_cases import view_of
 
 import graphreg as gr
+from graphreg.distributed.malicious import _Lying
 from graphreg.errors import GraphregError, MethodError, MethodWarning
 from graphreg.methods.consensus._robust import robust_mean
 
@@ -196,6 +197,52 @@ def test_as_many_lies_are_told_as_messages_are_sent(problem):
     sent = problem.solve(away, rounds=20, gap=0, seed=0, engine=gr.Malicious(LIARS, lie)).ledger.by_node("method")
     assert sum(told) == sent.loc[LIARS, "sent"].sum() < 20 * len(LIARS)
     assert min(told) > 0
+
+
+def of_six_days(penalty):
+    rng = np.random.default_rng(0)
+    data = gr.NodeData.from_dict({i: (rng.normal(size=(3, 2)), rng.normal(size=3)) for i in range(6)})
+    return gr.Problem(gr.SquaredLoss(data) + 0.1 * penalty)
+
+
+VERSIONS = of_six_days(gr.TotalVariation(nx.cycle_graph(6), gr.L2()))  # of edges: FedADMM swaps them
+FLOWS = of_six_days(gr.L1()(gr.w.along(range(6), 2)))  # of rows of three nodes: an owner keeps and tells them
+
+
+def lying(view):
+    engine = _Lying(view, np.array([1, 4]), lambda values: np.full(values.shape, 9.0))
+    engine.lies = True
+    return engine
+
+
+def test_lies_about_edges_are_those_of_who_sends_them():
+    view, rng = view_of(VERSIONS.form), np.random.default_rng(0)
+    along = rng.uniform(size=len(view.arcs.source)) < 0.6
+    sent = {(i, j) for i, j, yes in zip(view.arcs.source, view.arcs.target, along, strict=True) if yes}
+    pairs, own = view.rows[0].map.pairs, rng.standard_normal((12, 2))
+    lied = [j in {1, 4} and (j, i) in sent for ends in (pairs, pairs[::-1]) for i, j in zip(*ends, strict=True)]
+    (came,) = lying(view).swap_ends((own,), view.toward, along)
+    np.testing.assert_array_equal(came, np.where(np.array(lied)[:, None], 9.0, np.roll(own, 6, axis=0)))
+    assert 0 < sum(lied) < 4
+
+
+def test_lies_about_rows_are_those_of_their_owners():
+    view = view_of(FLOWS.form)
+    own = np.random.default_rng(0).standard_normal((4, 2))
+    lied = np.isin(view.rows[0].map.owner, [1, 4])
+    np.testing.assert_array_equal(lying(view).send_back((own,))[0], np.where(lied[:, None], 9.0, own))
+    assert 0 < sum(lied) < 4
+
+
+@pytest.mark.parametrize(
+    ("problem", "method"), [(VERSIONS, gr.FedADMM(availability=0.5)), (FLOWS, gr.PrimalDual(balance=1.0))]
+)
+def test_who_sends_the_truth_does_no_harm(problem, method):
+    told = []
+    truth = gr.Malicious([1, 4], lambda values, rng: told.append(values) or values)
+    honest, run = (problem.solve(method, rounds=9, gap=0, seed=0, engine=each) for each in (None, truth))
+    np.testing.assert_array_equal(run.coef, honest.coef)
+    assert told
 
 
 def test_a_robust_mean_is_advised_for_a_consensus_alone(problem):
