@@ -511,8 +511,8 @@ def _check_together(method: AbstractMethod, given: Mapping[str, Any]) -> None:
         return
     if given["engine"] is not None:
         raise CheckpointError(
-            f"a run with engine={type(given['engine']).__name__}(...) is not kept, since states lie elsewhere, or an "
-            "engine has one of its own; leave checkpoint or engine out"
+            f"a run with engine={type(given['engine']).__name__}(...) is not kept, since an engine has states or "
+            "random numbers of its own; leave checkpoint or engine out"
         )
     if given["observe"] is not None and given["observe"].memory > KEPT:
         raise CheckpointError(

@@ -119,9 +119,8 @@ class Comparison(Shown):
 
         from ..base.tables import LabelledTable
 
-        table = LabelledTable.from_dict(
-            {name: self._row(name, each) for name, each in self.entries.items()}, orient="index"
-        )
+        rows = [self._row(name, each) for name, each in self.entries.items()]
+        table = LabelledTable(rows, index=pd.Index(list(self.entries), dtype=object), columns=[*COLUMNS])
         if any(sent is None for sent in self.sent.values()):
             table = table.astype(dict.fromkeys(SENT, "Int64"))
         more: dict[str, dict[str, float]] = {}
@@ -301,9 +300,10 @@ def compare(  # noqa: PLR0913
         Rows held out, with the columns that the data had: after the rounds at which an `Observer` looks, every method
         (an algorithm of your own from round 1 on) is scored on them, all rows together, by accuracy (of classes),
         deviance (of counts), mse, or else its loss. A function takes the `Observation` of such a round, with its
-        ``coef``, ``predict`` and ``score``, and returns a number; where it raises KeyboardInterrupt, all ends as by
-        Ctrl-C. What is scored is the iterate, of methods without rounds the answer. Rows at nodes that lie
-        (``engine=gr.Malicious(...)``) are left out; a function leaves them out itself.
+        ``coef``, ``predict`` and ``score``, and returns a number; where it raises KeyboardInterrupt in a run, all
+        ends as by Ctrl-C. It is tried once before all runs, at w = 0. What is scored is the iterate, of methods without
+        rounds the answer. Rows at nodes that lie (``engine=gr.Malicious(...)``) are left out; a function leaves them
+        out itself.
     availability : number, mapping, sampler or Availability, optional
         Who is there in a round, the same for every method that has the option ``availability`` and was not given one:
         as the draws follow from the seed, a node that is away in a round of one method is away in that round of all.

@@ -95,7 +95,7 @@ def beyond_capacity(form: Form, flows: Arrays) -> str:
             where = f"{visible(form.row_text(edge, e))} of {edge.name}"
     if not count:
         return ""
-    size = f"{worst:.3g} times its capacity" if np.isfinite(worst) else "a sign that no multiple of it may have"
+    size = f"{worst:.10g} times its capacity" if np.isfinite(worst) else "a sign that no multiple of it may have"
     total = sum(map(len, flows))
     return (
         f"{count} of the {total} flows given lie beyond the capacities of their edges and were brought within; the "
@@ -122,7 +122,12 @@ def given_flows(given: Any, form: Form) -> Arrays:
     by_edge = {pair: np.atleast_1d(checks.numbers(u, said[pair], "numbers")) for pair, u in given.items()}
     for pair in (pair for pair, u in by_edge.items() if not np.isfinite(u).all()):
         raise ModelError(f"{said[pair]} has NaN or infinite entries")
-    by_edge = {pair[::-1]: -u for pair, u in by_edge.items()} | by_edge
+    back = {pair[::-1]: -u for pair, u in by_edge.items()}
+    for pair in (
+        pair for pair, u in by_edge.items() if pair[0] != pair[1] and not np.array_equal(back.get(pair, u), u)
+    ):
+        raise ModelError(f"{said[pair]} is another than that of {visible(repr(pair[::-1]))} with its sign changed")
+    by_edge = back | by_edge
     if missing := [pair for pair in ends if pair not in by_edge]:
         one = visible(repr(missing[0]))
         raise ModelError(

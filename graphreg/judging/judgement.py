@@ -82,8 +82,9 @@ class Judgement(Certificate):
         bound is that of the flows as they were changed. Empty where none did.
     as_given : float or None
         The lower bound that flows prove which were given, as they are, with the prices given or the best for them; -inf
-        where they lie beyond capacities, or do not balance those prices. None without flows, and where the best prices
-        are not known: some node is not strictly convex, or a term is of your own.
+        where they lie beyond capacities, or do not balance those prices, by more than 1e-9 of their size: by less they
+        are put right first, as rounding is. None without flows, and where the best prices are not known: some node is
+        not strictly convex, or a term is of your own.
     steps : tuple of Step
         The lower bounds that were tried, in order; the last is not always the best.
 
@@ -152,7 +153,8 @@ class Judgement(Certificate):
             balance = "balance the prices" if self.form.samples else "add up to 0 at every node"
             return f"the flows given prove nothing as they are: they do not {balance}"
         gap = replace(self, dual=bound).relative_gap
-        said = f"the flows given prove by themselves that {bound:.10g} <= optimum (relative gap to it {gap:.3g})"
+        said = f"the flows given (to 1e-9 of their size) prove by themselves that {bound:.10g} <= optimum"
+        said += f" (relative gap to it {gap:.3g})"
         if self.turned is not None and gap - replace(self, dual=self.turned).relative_gap > SAME:
             said += f"; with all signs changed they would prove {self.turned:.10g}: a flow runs from tail to head"
         return said

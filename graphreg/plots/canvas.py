@@ -113,14 +113,18 @@ def titled(axes: Axes, text: str, points: float = 10.0) -> None:
 
 def legend_below(axes: Axes, *handles: Any, below: float = 0.5, points: float = 8.5) -> None:
     """A legend below the axes (so many inches: the labels of the x axis stand between), in as many columns as fit;
-    of these handles and labels, by default of all that have one."""
+    of these handles and labels, by default of all that have one. In a figure that nothing lays out it would be cut off,
+    and stands inside."""
     shown, labels = handles or axes.get_legend_handles_labels()
     if not labels:
+        return
+    whole: Any = axes.get_figure(root=True)
+    if whole.get_layout_engine() is None:
+        axes.legend(shown, labels, loc="best", fontsize=points, handlelength=2.8)
         return
     longest = max(width_of(label, points) for label in labels) + HANDLE
     columns = max(1, min(len(labels), int(room_of(axes) / longest)))
     transforms: Any = importlib.import_module("matplotlib.transforms")
-    whole: Any = axes.get_figure(root=True)
     down = transforms.ScaledTranslation(0.0, -below, whole.dpi_scale_trans)
     place: Any = {"bbox_to_anchor": (0.5, 0.0), "bbox_transform": axes.transAxes + down, "borderaxespad": 0.0}
     axes.legend(

@@ -19,6 +19,8 @@ from .budget import Outcome
 STATUSES = ("certified", "budget", "interrupted", "no_certificate", "unattained", "infeasible", "failed")
 UNLIKE = 1e3  # times the size of the smallest feature: a larger one is in another unit
 APART = 30.0  # the same, where one penalty weighs both: its answer is that of the larger unit
+COLLINEAR = 1e-5  # of the largest singular value of all samples: with a smaller one features are alike
+MOST = 10**7  # numbers of features in which such are looked for, for the sake of a sentence
 CLOSED = 1e-8  # the accuracy of closed forms
 ROUGH = 1e-7  # a relative gap below which that of a derived conjugate may have a part in it: some 1e-8 is usual
 UNKNOWN = (
@@ -142,7 +144,7 @@ def failed(cause: str, remedy: str = "") -> str:
 
 def used_up(rounds: int, certificate: Certificate, remedy: str = "") -> str:
     spent = f" ({rounds} rounds)" if rounds else ""
-    units = unlike(certificate.form)
+    units = unlike(certificate.form) or alike(certificate.form)
     more = f"allow more, {units}, or ask for a larger gap" if units else "allow more, or a larger gap"
     remedy = remedy or "; ".join(filter(None, (_of_own(certificate.form, more), floor_of(certificate))))
     return f"The budget was used up{spent} at a {_reached(certificate)}; {remedy}."
@@ -150,7 +152,8 @@ def used_up(rounds: int, certificate: Certificate, remedy: str = "") -> str:
 
 def no_certificate(certificate: Certificate, gap: float, remedy: str = "") -> str:
     why = "" if certificate.valid else f" ({certificate.note})"
-    usual = f"{unlike(certificate.form) or 'standardise the features'}, add a small ridge, or ask for a larger gap"
+    first = unlike(certificate.form) or alike(certificate.form)
+    usual = f"{first}, add a small ridge, or ask for a larger gap" if first else "add a small ridge, or a larger gap"
     remedy = remedy or floor_of(certificate) or _of_own(certificate.form, usual)
     return f"The run ended at a {_reached(certificate)} where {gap:.3g} was asked for{why}; {remedy}."
 
@@ -216,6 +219,25 @@ def unlike(form: Form, ratio: float = UNLIKE) -> str:
             f"{sizes[known].max():.2g} in {high!r})"
         )
     return ""
+
+
+def alike(form: Form) -> str:
+    """Advice on features that are collinear but for little, over all samples, the first few named; empty where there
+    are none. The exact optimum lives on that little, with coefficients as large as it is small."""
+    designs = [block.X for block in form.at_nodes if block.X is not None]
+    if not designs or sum(X.size for X in designs) > MOST:
+        return ""
+    X = np.vstack(designs)
+    sizes = np.abs(X).max(axis=0, initial=0.0)
+    known = np.flatnonzero(sizes > 0.0)
+    if len(X) < len(known) or len(known) < 2:
+        return ""
+    _, s, directions = np.linalg.svd(np.linalg.qr(X[:, known] / sizes[known], mode="r"))
+    if s[-1] > COLLINEAR * s[0]:
+        return ""
+    parts = np.abs(directions[-1])
+    names = [feature_of(form.space.coordinates[j * (form.d // len(sizes))]) for j in known[parts > 0.1 * parts.max()]]
+    return f"drop one of {few(names)} (which are collinear but for {s[-1] / s[0]:.0e} of their size)"
 
 
 def in_other_units(form: Form) -> str:

@@ -26,6 +26,7 @@ from .report import (
     judge,
     judged,
     laws_of,
+    not_tried,
     rowwise,
     shaped,
     size,
@@ -248,4 +249,5 @@ def check_loss(loss: AbstractLoss, seed: int = 0, tolerance: float | None = None
     largest = float(np.abs(probe.y).max())
     said = f"The targets are at most {largest:.1e}: rounding alone may break laws there. Try data in units near 1."
     note = "" if SMALL <= largest <= 1 / SMALL else said
+    untried |= not_tried(failures, LAWS)
     return Report(type(loss).__name__, tuple(LAWS), tuple(failures), untried, note=note)

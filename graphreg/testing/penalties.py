@@ -30,6 +30,7 @@ from .report import (
     judged,
     laws_of,
     named,
+    not_tried,
     shaped,
     size,
     try_laws,
@@ -232,7 +233,10 @@ def check_penalty(
                 untried |= dict.fromkeys(OF_FORM, said)
             tried = {name: law for name, law in LAWS.items() if name not in untried}
             failures += try_laws({name: law for name, law in tried.items() if law is not as_written}, phi, probe, at)
+            if not_tried(failures, LAWS):
+                break
             failures += try_laws({name: law for name, law in tried.items() if law is as_written}, penalty, probe, at)
     if len(refused) == len(sizes):
         failures.append(Failure("sizes", f"none of the sizes {sizes} is accepted: {refused[-1]}", "", np.inf))
+    untried |= not_tried(failures, LAWS)
     return Report(penalty.called(), ("sizes", *LAWS), tuple(failures), untried, penalty.blamed())

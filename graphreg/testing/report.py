@@ -15,6 +15,7 @@ import numpy as np
 
 from ..base.display import Html, Shown, Suggesting, sentence, sentences, table, title
 from ..base.escaping import page
+from ..base.messages import count
 from ..certificate import laws
 from ..checks import positive, seed
 from ..terms import Array
@@ -114,9 +115,14 @@ class Report(Shown):
 
     def __str__(self) -> str:
         lines, not_held = [self._title()], {each.law for each in self.failures} | set(self.untried)
+        last = ""
         for law in self.laws:
             if law in self.untried:
-                lines.append(f"  skip  {law}: not tried, {self.untried[law]}")
+                alike = [each for each, why in self.untried.items() if why == self.untried[law]]
+                which = law if len(alike) <= MOST else count(len(alike), "law")
+                said = f"  skip  {which}: not tried, {self.untried[law]}"
+                lines += [said] * (said != last)
+                last = said
                 continue
             found = [failure for failure in self.failures if failure.law == law]
             lines.append(f"  {'FAIL' if found else 'pass'}  {law}")
@@ -147,6 +153,7 @@ Failures = Iterable[Failure]
 Law = Callable[..., Failures]
 OF_CONJUGATES = ("prox fenchel young", "fenchel young everywhere", "ends of the domain", "conjugate bound of penalties")
 CONJUGATE = "usually: conjugate is not that of value, as prox is what CVXPY's solver finds; else prox at these points"
+SHAPES = "shapes and rows"  # the law without which no other says anything
 MOST = 3  # failures of a law on a term that are told
 
 
@@ -205,7 +212,8 @@ def shaped(name: str, array: Array, *shapes: tuple[int, ...]) -> None:
 def try_laws(
     laws: dict[str, Law], subject: Any, probe: Any, at: Callable[[str], None], most: int | None = MOST
 ) -> list[Failure]:
-    """The first failures of each law, of which ``at`` is told; one that raises has failed, with its text."""
+    """The first failures of each law, of which ``at`` is told; one that raises has failed, with its text. See
+    `not_tried`."""
     failures: list[Failure] = []
     for name, law in laws.items():
         at(name)
@@ -217,7 +225,22 @@ def try_laws(
         except Exception as error:  # noqa: BLE001 - whatever a user's term raises is what the report has to say
             found = [Failure("", f"{type(error).__name__}: {error}", "", np.inf)]
         failures += [Failure(name, each.sentence, each.where, each.by) for each in found]
+        if any(_ends_all(each) for each in failures):
+            break
     return failures
+
+
+def _ends_all(failure: Failure) -> bool:
+    """True of a wrong shape, or an error: of rows that depend on one another it says where."""
+    return failure.law == SHAPES and not failure.where
+
+
+def not_tried(failures: Iterable[Failure], laws: Iterable[str]) -> dict[str, str]:
+    """The laws that were left out, and why: of arrays of wrong shapes the rest says nothing, and may fill the
+    memory."""
+    broken = {failure.law for failure in failures}
+    left_out = [name for name in laws if name not in broken] if any(map(_ends_all, failures)) else []
+    return dict.fromkeys(left_out, f"mend {SHAPES} first")
 
 
 def judge(sentence: str, by: Any, allowed: Any, **where: Any) -> list[Failure]:

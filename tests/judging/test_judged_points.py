@@ -477,7 +477,7 @@ def test_flows_that_were_given_are_judged_as_they_are():
     judged = problem.certify(STATIONS, flows=crossing(-0.5))
     assert judged.as_given == pytest.approx(1.05, abs=1e-9)
     assert judged.as_given <= 1.05
-    assert "the flows given prove by themselves that 1.05" in str(judged)
+    assert "the flows given (to 1e-9 of their size) prove by themselves that 1.05" in str(judged)
     assert judged.dual > 1.19
     own = judged.primal - judged.as_given
     assert f"<= optimum (relative gap to it {own / judged.primal:.3g})" in str(judged)
@@ -555,6 +555,14 @@ def test_flows_with_prices_that_they_do_not_balance_prove_nothing():
     said = "not known without prices=, an array for each loss, as QuantileLoss need not be strictly convex; repaired"
     assert said in str(unknown)
     assert "without prices=" not in str(problem.certify(STATIONS))
+
+
+def test_of_an_edge_that_comes_both_ways_the_flows_are_one():
+    problem, both = stations(), dict.fromkeys(PAIRS, 0.25) | {pair[::-1]: -0.25 for pair in PAIRS}
+    assert problem.certify(STATIONS, flows=both).as_given == problem.certify(STATIONS, flows=np.full(7, 0.25)).as_given
+    head, tail = PAIRS[0]
+    with pytest.raises(ModelError, match=r"is another than that of .* with its sign changed"):
+        problem.certify(STATIONS, flows=both | {(tail, head): 0.25})
 
 
 def test_flows_come_in_as_they_go_out():

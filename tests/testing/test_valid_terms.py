@@ -238,6 +238,20 @@ def test_a_method_that_only_a_domain_is_asked_for_is_named(term, check):
     assert f"nothing asks {term.called()} for" in str(report)
 
 
+def test_after_a_wrong_shape_nothing_is_tried():
+    """Arrays grow in every law that takes the numbers of the one before: they filled the memory."""
+
+    class Sheet(gr.L1):
+        def conjugate(self, u):
+            return np.where(np.abs(u) <= 1.0, 0.0, np.inf)
+
+    report = check_penalty(Sheet())
+    assert {failure.law for failure in report.failures} == {"shapes and rows"}
+    assert "conjugate has the shape (24, 1), expected (24,)" in str(report)
+    assert str(report).count("skip") == 1
+    assert "laws: not tried, mend shapes and rows first" in str(report)
+
+
 @pytest.mark.parametrize("unit", [1e6, 1e12])
 @pytest.mark.parametrize("loss", [gr.GammaLoss, gr.SquaredLoss])
 def test_laws_know_no_units_of_targets(loss, unit):

@@ -107,21 +107,21 @@ def _nodes(form: Form) -> list[Row]:
         silent[block.node if block.map.noun == "sample" else block.map.degree > 0.0] = False
     for end in (end for edge in form.edges for end in edge.map.links):
         alone[end] = False
-    facts = [count(form.n_components, "connected component")]
+    facts = prose(f"; {count(form.n_components, 'connected component')}")
     for which, word in ((silent[:n], "without data"), (alone[:n], "without edges")):
         if which.any() and not which.all():
-            facts.append(f"{int(which.sum())} {word} ({some(labels[which], 3)})")
+            facts += prose(f", {int(which.sum())} {word} (") + some(labels[which], 3) + prose(")")
     size = f"n = {form.n}" + (f", of which {n} are observed" if form.latent else "")
-    rows = [Row(prose("nodes"), prose(f"{size}: {some(labels)}; {', '.join(facts)}"))]
+    rows = [Row(prose("nodes"), prose(f"{size}: ") + some(labels) + facts)]
     rows += [Row(prose("doubt"), prose(form.space.doubt))] * bool(form.space.doubt)
     if form.latent:
-        latent = f"{count(len(form.latent), 'node')} without data that the model introduces: {some(form.latent)}"
-        rows.append(Row(prose("latent"), prose(latent)))
+        latent = prose(f"{count(len(form.latent), 'node')} without data that the model introduces: ")
+        rows.append(Row(prose("latent"), latent + some(form.latent)))
     free = form.free[:n]
     if free.any():
-        which = f"{count(int(free.sum()), 'node')} ({some(labels[free], 3)})"
+        which = prose(f"{count(int(free.sum()), 'node')} (") + some(labels[free], 3)
         rows.append(
-            Row(prose("free"), prose(f"{which} where no loss decides: every common value is optimal, 0 is given"))
+            Row(prose("free"), which + prose(") where no loss decides: every common value is optimal, 0 is given"))
         )
     return rows
 
@@ -130,13 +130,12 @@ def coordinates(symbols: Symbols) -> list[Row]:
     """The coordinates, and the sets of them that penalties act on."""
     space = symbols.form.space
     names = space.names
-    rows = [Row(prose("coordinates"), prose(f"d = {len(names)}: {some(names)}"))]
+    rows = [Row(prose("coordinates"), prose(f"d = {len(names)}: ") + some(names))]
     for columns, letter in symbols.features.items():
         rest = [names[j] for j in range(len(names)) if j not in columns]
         few = len(rest) < len(columns) and len(rest) <= 3
-        all_but = f"all coordinates but {some(rest)}" if rest else "all coordinates"
-        what = all_but if few else some([names[j] for j in columns])
-        rows.append(Row(letter, prose(what)))
+        all_but = prose("all coordinates" + " but " * bool(rest)) + some(rest)
+        rows.append(Row(letter, all_but if few else some([names[j] for j in columns])))
     return rows
 
 

@@ -72,16 +72,18 @@ def grouped(math: Math) -> Math:
     return Math(f"({math.text})", rf"\left({math.latex}\right)")
 
 
+SPECIAL = f"[{re.escape(''.join(IN_FORMULAS))}]"
 SYMBOL = re.compile(  # what is a symbol although it stands among words
     r"((?<=node )i\b|(?<=sample )r\b|(?<=edge )e\b|(?<=edges )e\b|\(i, j\)|\b[a-zA-Z]_[a-z0-9]\b|\b[EFR]\d+\b"
-    rf"|[{re.escape(''.join(IN_FORMULAS))}])"
+    rf"|{SPECIAL})"
 )
+NONE = re.compile(f"({SPECIAL})")  # names of the user's are no symbols
 
 
-def prose(words: str) -> Math:
+def prose(words: str, symbol: re.Pattern[str] = SYMBOL) -> Math:
     r"""Words inside a formula. Special characters stand outside \text, where MathJax knows them escaped."""
     words, latex = visible(words, None), ""
-    for k, piece in enumerate(SYMBOL.split(words)):
+    for k, piece in enumerate(symbol.split(words)):
         if k % 2 == 0:
             latex += rf"\text{{{piece}}}" if piece else ""
         elif piece in IN_FORMULAS:
@@ -119,10 +121,10 @@ def span(values: Iterable[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def some(names: Iterable[object], most: int = 6) -> str:
+def some(names: Iterable[object], most: int = 6) -> Math:
     """The first few names of a list."""
     every = list(names)
-    return ", ".join(map(visible, every[:most])) + (f", ... ({len(every)})" if len(every) > most else "")
+    return prose(", ".join(map(visible, every[:most])), NONE) + prose(f", ... ({len(every)})" * (len(every) > most))
 
 
 @dataclass(frozen=True)
