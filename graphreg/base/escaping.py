@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+SMALL = 1e-4  # a table with smaller numbers shows significant digits
 LONGEST = 60  # characters of a name in a printed table or formula
 IN_PICTURES = 24  # and in a picture
 
@@ -40,8 +41,17 @@ def page(text: object) -> str:
 
 
 def printed(frame: pd.DataFrame, **how: Any) -> str:
-    """A table for a terminal; ``how`` are arguments of ``DataFrame.to_string``."""
-    return readable(frame).to_string(**how)
+    """A table for a terminal; ``how`` are arguments of ``DataFrame.to_string``. In columns with numbers that six digits
+    behind the point do not tell, significant digits are shown."""
+    shown = readable(frame)
+    if not {"formatters", "float_format"} & how.keys():
+        how["formatters"] = ["{:.6g}".format if needs_digits(shown.iloc[:, j]) else None for j in range(shown.shape[1])]
+    return shown.to_string(**how)
+
+
+def needs_digits(column: pd.Series) -> bool:
+    """True where numbers are so small that a fixed number of decimals does not tell them."""
+    return column.dtype.kind == "f" and bool(((column != 0.0) & (column.abs() < SMALL)).any())
 
 
 def readable(frame: pd.DataFrame, most: int | None = LONGEST) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from .display import Html, Shown, block, more, sentence, sentences, title
-from .escaping import page, printed, readable
+from .escaping import needs_digits, page, printed, readable
 
 WIDTH = 118
 CELL = 200  # characters of a text in a cell of a notebook
@@ -50,7 +50,10 @@ class LabelledTable(pd.DataFrame):
         return LabelledTable
 
     def __repr__(self) -> str:
-        return page(super().__repr__())  # pandas itself escapes the ends of lines
+        small = any(needs_digits(self.iloc[:, j]) for j in range(self.shape[1]))
+        usual: Any = pd.get_option("display.float_format")
+        with pd.option_context("display.float_format", "{:.6g}".format if small else usual):
+            return page(super().__repr__())  # pandas itself escapes the ends of lines
 
     def _repr_html_(self) -> str:
         return str(block(as_html(self)))

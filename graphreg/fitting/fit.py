@@ -39,7 +39,14 @@ STARRED = "the edges counted here are those of a star that joins all nodes to on
 ERRORS = "+- one standard error"
 RESTS = (
     "the certificate bounds the optimum of this model at this strength; it says nothing of the units, of the choice of "
-    "the strength, and of how well the model predicts: that is what the held-out score is for"
+    "the strength, and of how well the model predicts: that is what the held-out score is for, which is a little too "
+    "good where the strength was chosen by it"
+)
+
+
+CHOSEN = (
+    "the strength was chosen by these scores, so that the first is a little too good: for a figure to publish, score "
+    "rows that this fit was not given"
 )
 
 
@@ -143,7 +150,8 @@ class Fit(Shown):
         values = {name: (each.mean[k], each.standard_error[k]) for name, (each, k) in ends.items() if each is not None}
         frame = pd.DataFrame(values, index=[found.scorer.name, "standard_error"]).T
         better = "larger" if found.scorer.greater_is_better else "smaller"
-        return tables.Table.of(frame, f"held-out scores, the {better} the better", found.assumed)
+        assumed = found.assumed if len(found.grid.points) == 1 else (*found.assumed, CHOSEN)
+        return tables.Table.of(frame, f"held-out scores, the {better} the better", assumed)
 
     def _end(self, which: Any) -> int:
         points = [point[0] for point in self.validation.grid.points]

@@ -180,12 +180,18 @@ class Form:
     def free(self) -> Array:
         """Nodes whose component has no loss and no edge to the ground: any common value is optimal, 0 is given."""
         tied = np.zeros(self.n_components, dtype=bool)
-        for block in self.at_nodes:
-            tied[self.component[block.node]] = True
         for block in (*self.edges, *self.beside):
             if not block.map.level:
                 tied[self.component[block.map.degree > 0.0]] = True
-        return ~tied[self.component]
+        return self.silent & ~tied[self.component]
+
+    @shared
+    def silent(self) -> Array:
+        """Nodes whose component has no loss: no data speak of them."""
+        heard = np.zeros(self.n_components, dtype=bool)
+        for block in self.samples:
+            heard[self.component[block.node if block.map.noun == "sample" else block.map.degree > 0.0]] = True
+        return ~heard[self.component]
 
     def ends(self, edge: EdgeBlock) -> tuple[list[Hashable], list[Hashable]]:
         """The labels of the tails and of the heads of some edges; None for the ground."""

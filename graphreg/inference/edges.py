@@ -80,7 +80,8 @@ def assumed(fits: LocalFits, used: Array, reference: Reference, untested: list[s
     if fits.form.edges:
         out.append(
             "the local estimates are biased by the node penalty: what is tested is that of the penalised parameters, "
-            "which differ between nodes with equal parameters and different designs"
+            "which differ between nodes with equal parameters and different designs; of squared losses alone, as in "
+            "edge_tests(gr.SquaredLoss(data), graph), Chow's test may be taken, which finds more"
         )
     void = int((~(reference.residual_df > 0)).sum())
     if void:
@@ -133,7 +134,8 @@ def edge_tests(
         where the noise is normal. "robust": HC4 (HC3 for losses with several predictors per sample), judged by
         Hotelling's T^2 with estimated degrees of freedom: conservative, the more so the fewer samples. "auto":
         "chow" at the edges where the residuals of both nodes fit one variance, and those of all nodes a constant one
-        within each (p-values above 0.2), "robust" at all others. "HC0" to "HC4", and "model", the paper's own (right
+        within each (p-values above 0.2), and there is no node penalty, as the ridge of a `gr.fit` is one; "robust" at
+        all others. "HC0" to "HC4", and "model", the paper's own (right
         where the loss is minus a log-likelihood with unit noise): judged by chi-square with p degrees of freedom,
         which needs many samples.
     correction : {"bonferroni", "bh", None}

@@ -48,7 +48,7 @@ def plot_map(
     that is undecided.
 
     The scale of colours is sequential where all values have one sign, and else diverging around 0; then values below 0
-    are hatched (at points: triangles downwards), so that the map reads in grey. Nodes where no loss decides are white
+    are hatched (at points: triangles downwards), so that the map reads in grey. Nodes that no data reach are white
     and crossed out.
 
     Parameters
@@ -94,7 +94,7 @@ def plot_map(
     column = column_of(space, feature)
     name = visible(name_of(space.coordinates[column]), LONGEST)
     values, clusters = space.in_units(solution.coef)[:, column].copy(), solution.clusters(prove)
-    values[[space.index[label] for label in solution.free]] = np.nan
+    values[[space.index[label] for label in solution.unreached]] = np.nan
     axes = axes_for(ax, (7.5, 5.5))
     positions_or_outlines(positions, outlines)
     colours = _Colours.of(values)

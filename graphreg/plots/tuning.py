@@ -36,7 +36,8 @@ def plot_path(path: Path, node: Hashable = None, feature: Any = None, ax: Axes |
     node : label, optional
         Draw all coefficients of this node.
     feature : coordinate, optional
-        Draw this coefficient of all nodes, or of ``node`` alone; without a node the first one by default.
+        Draw this coefficient of all nodes that data reach, or of ``node`` alone; without a node the first one by
+        default.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
@@ -99,7 +100,9 @@ def _lines(path: Path, node: Hashable, feature: Any) -> tuple[Array, list[str], 
         names = [picture(name_of(coordinates[j])) for j in places]
         return coef[:, space.index[node], places], names, f"coefficients of {visible(node, LONGEST)}"
     what = f"coefficient of {visible(name_of(coordinates[column]), LONGEST)}, of each node"
-    return coef[:, :, column], [picture(label) for label in space.index], what
+    kept = [i for i in space.index.values() if not next(iter(path)).form.silent[i]] or list(space.index.values())
+    labels = list(space.index)
+    return coef[:, kept, column], [picture(labels[i]) for i in kept], what
 
 
 def _draw(axes: Axes, strengths: Array, lines: Array, names: list[str], each: str) -> None:

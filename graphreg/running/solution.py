@@ -127,6 +127,12 @@ class Solution(Shown):
         """Nodes in a component without any loss: any common value is optimal there, 0 is given."""
         return [label for label, free in zip(self.labels, self.form.free, strict=False) if free]
 
+    @property
+    def unreached(self) -> list[Hashable]:
+        """Nodes in a component without any loss, the `free` ones among them: no data speak of them, and what is given
+        there is what node penalties alone make of them, 0 as a rule."""
+        return [label for label, silent in zip(self.labels, self.form.silent, strict=False) if silent]
+
     def table(self) -> pd.DataFrame:
         """The coefficients, one row per node label and one column per feature (per feature and class, for
         multinomial losses), in the units of the columns where features were standardised.
@@ -174,10 +180,10 @@ class Solution(Shown):
         Returns
         -------
         networkx.Graph
-            Nodes have ``coef`` (a dict by coordinate), ``cluster`` (None for latent nodes), ``latent``, ``free`` and,
-            where terms tie them to the ground, ``to_ground`` (that flow). Edges have ``tail``, ``head``, ``flow`` (from
-            tail to head over all terms, a dict by coordinate), ``weight`` (the sum of their strengths times weights)
-            and ``states`` (pairs of a term and what `clusters` says of the edge).
+            Nodes have ``coef`` (a dict by coordinate), ``cluster`` (None for latent nodes), ``latent``, ``free``,
+            ``unreached`` and, where terms tie them to the ground, ``to_ground`` (that flow). Edges have ``tail``,
+            ``head``, ``flow`` (from tail to head over all terms, a dict by coordinate), ``weight`` (the sum of their
+            strengths times weights) and ``states`` (pairs of a term and what `clusters` says of the edge).
 
         Examples
         --------
@@ -431,7 +437,8 @@ class Solution(Shown):
 
         Returns
         -------
-        Series of pandas, or a DataFrame with one column per class for the link and the response of multinomial losses.
+        Series of pandas, or a DataFrame with one column per class for the link and the response of multinomial losses;
+        at nodes that no data reach (``unreached``) of the parameters given there, 0 as a rule.
 
         Raises
         ------
@@ -487,6 +494,8 @@ class Solution(Shown):
             lines.append(f"of what {self.method} minimises: {self.own}")
         if self.free:
             lines.append(f"free nodes (no loss in their component; set to 0): {self.free[:5]}")
+        if lone := [label for label in self.unreached if label not in self.free]:
+            lines.append(f"nodes that no data reach (penalties alone decide there): {lone[:5]}")
         if units := in_other_units(self.form):
             lines.append(units)
         return page("\n".join(lines))

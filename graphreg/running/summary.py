@@ -102,6 +102,8 @@ def summary(solution: Solution) -> Summary:
         facts["clusters"] = str(solution.clusters())
     if solution.free:
         facts["free nodes"] = f"{len(solution.free):,} without a loss in their component, set to 0"
+    if lone := len(solution.unreached) - len(solution.free):
+        facts["unreached nodes"] = f"{lone:,} that no data reach, where penalties alone decide"
     if units := in_other_units(form):
         facts["units"] = units
     own = [certificate.note] if certificate.scope == OWN_TERMS else []
@@ -133,9 +135,9 @@ def to_networkx(solution: Solution) -> nx.Graph:
     number = solution.clusters().labels
     names, free = form.space.names, set(solution.free)
     graph: nx.Graph = nx.Graph()
-    for label, w in zip(form.labels, solution.certificate.w, strict=True):
-        cluster = number.get(label)
-        graph.add_node(label, coef=_by_name(names, w), cluster=cluster, latent=cluster is None, free=label in free)
+    for label, w, alone in zip(form.labels, solution.certificate.w, form.silent, strict=True):
+        cluster, more = number.get(label), {"free": label in free, "unreached": bool(alone)}
+        graph.add_node(label, coef=_by_name(names, w), cluster=cluster, latent=cluster is None, **more)
     for (tail, head), flow in solution.flows.items():
         if head is None:
             graph.nodes[tail]["to_ground"] = _by_name(names, flow)

@@ -24,7 +24,7 @@ from ...base.display import Html, Shown, details, more, sentence, table, title
 from ...base.messages import count as plural
 from ...errors import TermError
 from ...form import EdgeBlock, Form
-from ...form.notation import some
+from ...form.notation import listed
 from ...inputs import components_of
 from ...terms import Array
 from ...terms.penalties import has_kink, is_equality, row_norm
@@ -180,7 +180,7 @@ class Clusters(Shown):
         groups = self.members()
         yield title(f"{plural(self.count, 'cluster')} of {len(self.labels)} nodes")
         yield sentence(str(self))
-        rows = [(self.labels[group[0]], len(group), some(group)) for group in groups[:SHOWN]]
+        rows = [(self.labels[group[0]], len(group), listed(group)) for group in groups[:SHOWN]]
         yield table(("cluster", "nodes", "which"), rows)
         yield more(len(groups), SHOWN)
         yield details("the edges", as_html(self.edges))

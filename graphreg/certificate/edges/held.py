@@ -14,7 +14,7 @@ from ...base.display import Html, Shown, details, sentence, title
 from ...base.escaping import visible
 from ...errors import ProofError, TermError
 from ...form import EdgeBlock, Form
-from ...form.notation import some
+from ...form.notation import listed
 from ...terms import Array
 from ...terms.penalties import (
     AbstractConstraint,
@@ -90,7 +90,7 @@ class HeldRows(Shown):
         if state not in ROW_STATES:
             raise TermError(f"rows are 'held', 'not held' or 'undecided', got {state!r}")
         if term is not None and term not in (known := self.table["term"].unique().tolist()):
-            raise TermError(f"{term!r} is no term with rows that may hold; there are {some(known)}")
+            raise TermError(f"{term!r} is no term with rows that may hold; there are {listed(known)}")
         rows = self.table[self.table["state"] == state]
         return list(dict.fromkeys((rows if term is None else rows[rows["term"] == term])["row"]))
 
@@ -100,7 +100,7 @@ class HeldRows(Shown):
             mine = self.table[self.table["term"] == term]
             lines.append(f"{term}: {mine['state'].tolist().count('held')} of {len(mine)} held")
             for state in ROW_STATES[1:]:
-                lines[-1] += f"; {state}: {some(names)}" if (names := _names(mine, state)) else ""
+                lines[-1] += f"; {state}: {listed(names)}" if (names := _names(mine, state)) else ""
         return "\n".join([*lines, *filter(None, [self.advice, self.note])])
 
     def __repr__(self) -> str:
@@ -221,7 +221,7 @@ def _names(rows: Any, state: str) -> list[object]:
     numbers: dict[Any, list[Any]] = {}
     for key, number in zip(rows["row"], rows["number"], strict=True):
         numbers.setdefault(key, []).append(number)
-    return [key if each == [None] else f"{visible(key)} ({some(each)})" for key, each in numbers.items()]
+    return [key if each == [None] else f"{visible(key)} ({listed(each)})" for key, each in numbers.items()]
 
 
 def _ends(edge: EdgeBlock, k: int) -> list[float]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...errors import ProofError
 from ...form import EdgeBlock, Form
-from ...form.notation import some
+from ...form.notation import listed
 from ...terms import Array
 from ...verify import STATE, UNIT, WORK, Edges, Model, NotProvedError, inside, kept, number, rational
 from ..attainment import simplex
@@ -130,7 +130,7 @@ def statements(found: Found, wanted: Sequence[Claim], claims: Sequence[dict[str,
         if kind == "unattained":
             out.append("unattained: proved, so that there is no optimum")
         elif kind != "bounds":
-            names = some(found.keys[claim["block"]][claim["edge"]] for claim in mine)
+            names = listed(found.keys[claim["block"]][claim["edge"]] for claim in mine)
             out.append(f"{kind}: {len(mine) or 'none'} of {len(list(_edges(found, kind)))}" + f": {names}" * bool(mine))
             if kind == "near" and mine:
                 most = UPWARDS.create_decimal_from_float(max(nearest(number(claim["distance"])) for claim in mine))

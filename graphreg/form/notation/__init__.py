@@ -6,4 +6,4 @@ from .text import kkt as kkt
 from .text import primal as primal
 from .writing import Math as Math
 from .writing import Row as Row
-from .writing import some as some
+from .writing import listed as listed

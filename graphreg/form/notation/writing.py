@@ -121,10 +121,15 @@ def span(values: Iterable[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def some(names: Iterable[object], most: int = 6) -> Math:
+def listed(names: Iterable[object], most: int = 6) -> str:
     """The first few names of a list."""
     every = list(names)
-    return prose(", ".join(map(visible, every[:most])), NONE) + prose(f", ... ({len(every)})" * (len(every) > most))
+    return ", ".join(map(visible, every[:most])) + (f", ... ({len(every)})" if len(every) > most else "")
+
+
+def some(names: Iterable[object], most: int = 6) -> Math:
+    """The first few names of a list, inside a formula."""
+    return prose(listed(names, most), NONE)
 
 
 @dataclass(frozen=True)
