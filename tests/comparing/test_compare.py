@@ -12,6 +12,7 @@ import pytest
 from factories import chain
 
 import graphreg as gr
+from graphreg.comparing import comparison as room
 from graphreg.compiling import conic, solvers
 from graphreg.errors import DataError, MethodError, ModelError
 from graphreg.plots import comparison_figure, plot_comparison
@@ -254,6 +255,14 @@ def test_ctrl_c_ends_all(problem, monkeypatch, where):
     assert "interrupted before these began: third" in str(found)
     assert found.solutions["second"].rounds == 0 or where == "a round"
     assert np.isfinite(found.dual)
+
+
+def test_ctrl_c_before_any_method_leaves_a_comparison_that_can_be_read(problem, monkeypatch):
+    monkeypatch.setattr(room, "of_method", lambda *given: room.NoRun("interrupted", "Ctrl-C"))
+    found = gr.compare(problem, {"first": gr.PrimalDual(), "second": gr.ADMM()}, rounds=3)
+    assert found.table().shape == (0, len(room.COLUMNS))
+    assert "interrupted before these began: first, second" in str(found)
+    assert found._repr_html_()
 
 
 def test_one_seed_for_all(problem):

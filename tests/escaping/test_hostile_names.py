@@ -163,6 +163,13 @@ def harmless():
     return commands("".join(written(problem)))
 
 
+def test_labels_are_no_symbols():
+    data = gr.NodeData.from_arrays(None, [5.0, 1.0, 2.0], ["w_i", "n_2", "site_1"])
+    model = gr.MeanLoss(data) + gr.TotalVariation(gr.Graph.chain(["w_i", "n_2", "site_1"]), gr.L2())
+    latex = gr.Problem(model).latex()
+    assert r"\text{w}\_\text{i, n}\_\text{2, site}\_\text{1}" in latex
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 def test_latex_has_the_commands_that_are_ours(harmless, name):
     text = HOSTILE[name]

@@ -20,11 +20,12 @@ SQUARE = np.array([(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0)])
 RINGS = {label: SQUARE + np.array([k, 0.0]) for k, label in enumerate(LABELS)}  # a row of four
 
 
-def solved(values=(1.0, 1.0, -1.0, -1.0), labels=LABELS, strength=0.01, extra=()):
+def solved(values=(1.0, 1.0, -1.0, -1.0), labels=LABELS, strength=0.01, extra=(), ridge=0.0):
     means = {label: ([[1.0]] * 4, [value] * 4) for label, value in zip(labels, values, strict=True)}
     graph = gr.Graph.from_edges(list(pairwise(labels)), nodes=[*labels, *extra])
     loss = gr.SquaredLoss(gr.NodeData.from_dict(means))
-    return gr.Problem(loss + strength * gr.TotalVariation(graph, gr.L2())).solve(gap=1e-10)
+    model = loss + strength * gr.TotalVariation(graph, gr.L2())
+    return gr.Problem(model + ridge * gr.NodePenalty(gr.SquaredL2()) if ridge else model).solve(gap=1e-10)
 
 
 def geojson(degrees=10.0):
@@ -179,10 +180,14 @@ def test_the_scale_diverges_where_signs_do(pyplot, values, limits, hatched):
     assert bool(hatches(axes)) == hatched
 
 
-def test_nodes_where_no_loss_decides_have_no_colour(pyplot):
-    solution = solved(extra=["e"])
+@pytest.mark.parametrize("ridge", [0.0, 1e-3])
+def test_nodes_that_no_data_reach_have_no_colour(pyplot, ridge):
+    """Of a node that a ridge alone decides nothing is known, either."""
+    solution = solved(extra=["e"], ridge=ridge)
     axes = plot_map(solution, outlines=RINGS | {"e": SQUARE + np.array([6.0, 0.0])})
     assert "no data" in [text.get_text() for text in axes.get_legend().get_texts()]
+    assert solution.unreached == ["e"]
+    assert solution.free == ([] if ridge else ["e"])
     check_picture(axes)
 
 

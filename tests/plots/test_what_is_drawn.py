@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -300,6 +301,27 @@ def test_edges_that_were_not_tested_are_left_out(pyplot):
 def test_a_solution_is_no_path(problem):
     with pytest.raises(ModelError, match=r"must be a path, as gr.path\(problem, strengths\) gives it, got <Solution"):
         plot_path(problem.solve())
+
+
+def test_a_legend_stands_inside_axes_that_nothing_lays_out(problem, pyplot):
+    """Below them it would be cut off when the figure is saved."""
+    _, axes = pyplot.subplots()
+    found = gr.compare(problem, [gr.PrimalDual(), gr.ADMM()], rounds=20, gap=0, seed=0)
+    found.plot("rounds", ax=axes)
+    axes.figure.canvas.draw()
+    assert axes.get_legend().get_window_extent().y0 > axes.get_window_extent().y0
+
+
+def test_a_path_has_no_line_for_nodes_that_no_data_reach(pyplot):
+    graph = nx.path_graph(3)
+    graph.add_node("island")
+    strength = gr.Parameter(1.0)
+    data = gr.NodeData.from_arrays(None, [0.0, 1.0, 5.0], [0, 1, 2])
+    model = gr.MeanLoss(data) + strength * gr.TotalVariation(graph, gr.L1()) + 0.01 * gr.NodePenalty(gr.SquaredL2())
+    axes = plot_path(gr.path(gr.Problem(model), [0.1, 1.0], progress=False))
+    labels = [line.get_label() for line in axes.get_lines()]
+    assert "2" in labels
+    assert "island" not in labels
 
 
 # ---- paths and traces ------------------------------------------------------------------------------------------------

@@ -300,6 +300,18 @@ def test_what_may_be_wrong_with_terms_of_the_users_own_is_said():
     assert "your own" not in plain.message
 
 
+@pytest.mark.parametrize("apart", [1e-9, 1e-12, 1e-3])
+def test_features_that_are_alike_are_named(apart):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(60, 3)), columns=["age", "cost", "years"])
+    X["years"] = X["age"] + apart * rng.normal(size=60)
+    data = gr.NodeData.from_arrays(X, rng.normal(size=60), np.repeat(range(4), 15))
+    problem = gr.Problem(gr.SquaredLoss(data) + 0.1 * gr.TotalVariation(nx.path_graph(4), gr.L2()))
+    said = problem.solve(gr.PrimalDual(), gap=1e-12, rounds=5, on_failure="return").message
+    assert ("allow more, drop one of age, years (which are collinear but for" in said) == (apart < 1e-5)
+    assert "standardise" not in said
+
+
 @pytest.mark.parametrize("classes", [1, 3])
 def test_features_in_other_units_are_named(classes):
     rng = np.random.default_rng(0)

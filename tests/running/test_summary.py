@@ -153,6 +153,24 @@ def test_zeros_and_free_nodes_are_counted():
     assert f"free nodes (no loss in their component; set to 0): {found.free}" in str(found)
 
 
+def test_nodes_that_penalties_alone_decide_are_named():
+    model = gr.MeanLoss(means(0.0, 3.0)) + gr.TotalVariation(nx.empty_graph(4), gr.L1()) + gr.NodePenalty(gr.L1())
+    found = gr.Problem(model).solve(gr.PrimalDual())
+    assert found.summary().facts["unreached nodes"].startswith("2 that no data reach")
+    assert "nodes that no data reach (penalties alone decide there): [2, 3]" in str(found)
+    assert [node["unreached"] for _, node in found.to_networkx().nodes(data=True)] == [False, False, True, True]
+    joined = gr.MeanLoss(means(0.0, 3.0)) + gr.TotalVariation(nx.path_graph(4), gr.L1()) + gr.NodePenalty(gr.L1())
+    assert "no data reach" not in str(gr.Problem(joined).solve())
+
+
+def test_small_numbers_are_shown_with_their_digits():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.ones(40), rng.uniform(1.3e9, 1.7e9, 40)])
+    data = gr.NodeData.from_arrays(X, 2.345e-6 * X[:, 1], np.repeat([0, 1], 20), features=["one", "unix"])
+    model = gr.SquaredLoss(data) + 1e-9 * gr.TotalVariation(gr.Graph.chain(2), gr.L2())
+    assert repr(gr.Problem(model).solve(on_failure="return").table()).count("2.345e-06") == 2
+
+
 def test_what_is_not_certified_is_not_said_to_be():
     X = np.arange(6.0).reshape(-1, 1) - 2.5
     data = gr.NodeData.from_arrays(X, (X[:, 0] > 0).astype(int), [0] * 6)
