@@ -153,5 +153,5 @@ class _Lying:
         """Of rows that are no edges the owner keeps the flow."""
         received = self.engine.send_back(flows)
         blocks = zip(received, self.view.rows, strict=True)
-        told = [[] if b.map.edges is not None else np.isin(b.map.owner, self.rows) for _, b in blocks]
-        return tuple(self._passed(each, np.flatnonzero(k)) for each, k in zip(received, told, strict=True))
+        lied = [[] if b.map.edges is not None else np.isin(b.map.owner, self.rows) for _, b in blocks]
+        return tuple(self._passed(each, np.flatnonzero(k)) for each, k in zip(received, lied, strict=True))

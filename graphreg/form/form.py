@@ -188,10 +188,10 @@ class Form:
     @shared
     def silent(self) -> Array:
         """Nodes whose component has no loss: no data speak of them."""
-        heard = np.zeros(self.n_components, dtype=bool)
+        reached = np.zeros(self.n_components, dtype=bool)
         for block in self.samples:
-            heard[self.component[block.node if block.map.noun == "sample" else block.map.degree > 0.0]] = True
-        return ~heard[self.component]
+            reached[self.component[block.node if block.map.noun == "sample" else block.map.degree > 0.0]] = True
+        return ~reached[self.component]
 
     def ends(self, edge: EdgeBlock) -> tuple[list[Hashable], list[Hashable]]:
         """The labels of the tails and of the heads of some edges; None for the ground."""

@@ -169,8 +169,9 @@ class _Attempts:
         if not np.isfinite(certificate.primal) and any(outcome.denies for outcome in self.outcomes):
             for w in (np.tile(common(form).w, (form.n, 1)), np.zeros(form.shape)):
                 certificate = self.task.certifier.certify(np.where(form.free[:, None], 0.0, w), None, None, gap)
-        if not certificate.holds(gap) and np.isfinite(certificate.primal):
-            self.refined.append(f"refined by {self._refine(certificate)} rounds of PrimalDual")
+        short = not certificate.holds(gap) and np.isfinite(certificate.primal)
+        if short and (rounds := self._refine(certificate)):
+            self.refined.append(f"refined by {rounds} rounds of PrimalDual")
 
     def _refine(self, certificate: Certificate) -> int:
         """Some rounds of the primal-dual method, from where the solver stopped short; how many."""

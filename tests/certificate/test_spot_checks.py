@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 
 import cvxpy as cp
@@ -199,8 +198,7 @@ def test_a_wrong_gradient_ends_rounds_soon():
         solution = problem.solve(method, on_failure="return")
         assert solution.status == "no_certificate"
         assert solution.rounds < 100
-        refined = re.findall(r"refined by (\d+) rounds", solution.message)  # after the attempts of a solver
-        assert refined == (["0"] if method.name == "Exact" else [])
+        assert "refined" not in solution.message
         assert "OtherSign breaks the law the gradient is that of the value" in solution.message
 
 
