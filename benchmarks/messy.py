@@ -208,7 +208,7 @@ def by_command(table: Table, train: pd.DataFrame, test: pd.DataFrame) -> Any:
     filled = test.fillna(means | {c: train[c].mode()[0] for c in table.categories})
     own = found.loc[filled[table.node].astype(str)].reset_index(drop=True)
     link = own["intercept"].to_numpy(float)
-    for column in found.columns.drop("intercept"):
+    for column in found.columns.drop(["intercept", "cluster"]):
         feature, _, level = column.removesuffix("]").partition("[")
         cells = filled[feature] == level if level else filled[feature].astype(float)
         link = link + own[column].to_numpy() * cells.to_numpy(float)

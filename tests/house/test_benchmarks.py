@@ -6,10 +6,12 @@ import ast
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from factories import thinned
 from places import ROOT
 
+from benchmarks import messy
 from benchmarks.datasets import WORKLOADS, tiny
 from benchmarks.docs import machine, write_docs
 from benchmarks.figure import draw
@@ -187,3 +189,14 @@ def test_the_lines_that_are_changed_follow_from_the_seed():
         text = ast.unparse(marked(place.tree, {id(place.change.line): 3}))
         assert text.count("_come_by(3)") == 1
         assert ast.unparse(place.change.made(place.tree)) != ast.unparse(place.tree)
+
+
+def test_the_predictions_of_the_command_line_are_those_of_python():
+    """From the table of coefficients that it writes, as a user would make them."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"shop": np.repeat(list("abc"), 20), "x": rng.normal(size=60), "kind": ["old", "new"] * 30})
+    frame["y"] = np.where(frame["shop"] < "c", 1.0, 3.0) * frame["x"] + (frame["kind"] == "old") + rng.normal(size=60)
+    edges = pd.DataFrame([("a", "b"), ("b", "c")], columns=["from", "to"])
+    table = messy.Table("shops", frame, edges, "y", "shop", ["x"], ["kind"])
+    found = [door(table, frame[:50], frame[50:]) for door in (messy.by_command, messy.by_python)]
+    np.testing.assert_allclose(*found, rtol=1e-4)
