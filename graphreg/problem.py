@@ -163,7 +163,8 @@ class Problem(checks.ChecksNames, ShownFormula):
             The relative gap asked for, (P - Q) / max(|P|, |Q|, 1e-3 P_common), P_common the objective of the best
             common model (one parameter vector for all nodes).
         rounds : int, optional
-            Exactly so many rounds unless the gap is met first (``gap=0`` never is).
+            Exactly so many rounds unless the gap is met first (``gap=0`` never is, and the answer is then of the last
+            iterate, which may be worse than an earlier one).
         seconds : float, optional
             A budget of time, for everything: rounds, a conic solver, CVXPY's compilation, linear programmes.
         memory : float, optional
