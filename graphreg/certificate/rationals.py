@@ -9,6 +9,7 @@ import importlib
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -140,7 +141,20 @@ def correction(M: Any, right: Sequence[Fraction]) -> list[Fraction] | None:
 
 
 def products(M: Any, x: Array) -> list[Fraction]:
-    """M'x in exact arithmetic, for float x."""
+    """M'x in exact arithmetic, for float x: sums of integers, a tenth of the work of sums of fractions."""
     turned: Any = sp.csr_array(M.T)
-    exact = [Fraction(y) for y in x.tolist()]
-    return [_product(turned, r, exact) for r in range(turned.shape[0])]
+    (entries, below), (numbers, under) = _integers(turned.data), _integers(x)
+    out, ends, columns = list[Fraction](), turned.indptr.tolist(), turned.indices.tolist()
+    for r, (start, end) in enumerate(pairwise(ends)):
+        if r % 256 == 0:
+            check_deadline()
+        total = sum(entries[k] * numbers[columns[k]] for k in range(start, end))
+        out.append(Fraction(total, 1 << (below + under)))
+    return out
+
+
+def _integers(x: Array) -> tuple[list[int], int]:
+    """Integers, and the k with which they are 2^k x."""
+    part, exponent = np.frexp(x)
+    whole, least = (part * 2.0**53).astype(np.int64), min(int(exponent.min(initial=0)), 0)
+    return [m << s for m, s in zip(whole.tolist(), (exponent - least).tolist(), strict=True)], 53 - least

@@ -285,3 +285,17 @@ def test_a_part_in_which_no_sample_falls_recedes_nowhere():
     assert not part.recedes(np.array([1.0, 0.0]))
     part = ConditionPart(np.arange(2), (), one, none, none)
     assert part.recedes(np.array([1.0, 0.0]))
+
+
+@pytest.mark.parametrize("scale", [0, 5, 140])
+def test_products_are_exact(scale):
+    """Of numbers of all sizes, the smallest that there are among them."""
+    rng = np.random.default_rng(scale)
+    M, x = rng.normal(size=(40, 6)) * 10.0 ** rng.uniform(-scale, scale, (40, 6)), rng.normal(size=40)
+    x *= 10.0 ** rng.uniform(-scale, scale, 40)
+    M[rng.random(M.shape) < 0.3], x[3], x[5] = 0.0, 0.0, 5e-324
+    expected = [
+        sum((Fraction(a) * Fraction(b) for a, b in zip(M[:, j], x, strict=True)), Fraction(0)) for j in range(6)
+    ]
+    assert rationals.products(sp.csr_array(M), x) == expected
+    assert rationals.products(sp.csr_array((0, 2)), np.zeros(0)) == [0, 0]
