@@ -29,8 +29,13 @@ let fields_of =
 let fields what data =
   let names = List.assoc what fields_of in
   match data with
-  | Object items when List.length items = List.length names && List.for_all (fun name -> List.mem_assoc name items) names ->
-      fun name -> List.assoc name items
+  | Object items ->
+      let lost = List.filter (fun name -> not (List.mem_assoc name items)) names in
+      let more = List.filter (fun name -> not (List.mem name names)) (List.map fst items) in
+      (match (lost, more) with
+      | name :: _, _ -> refuse (Printf.sprintf "%s lacks field: %s" what (repr 60 (Text name)))
+      | [], name :: _ -> refuse (Printf.sprintf "%s has no field: %s" what (repr 60 (Text name)))
+      | [], [] -> fun name -> List.assoc name items)
   | _ -> refuse (Printf.sprintf "%s has the fields %s only: %s" what (String.concat " " names) (repr 60 data))
 
 let has key = function Object items -> List.mem_assoc key items | _ -> false

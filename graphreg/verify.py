@@ -201,7 +201,9 @@ def whole(low: int, high: int) -> Any:
 
 def fields(data: Any, what: str) -> list[Any]:
     names = FIELDS[what].split()
-    need(isinstance(data, dict) and set(data) == set(names), what, "has the fields", *names, "only:", of=data)
+    need(isinstance(data, dict), what, "has the fields", *names, "only:", of=data)
+    for name in [*(name for name in names if name not in data), *(name for name in data if name not in names)]:
+        need(False, what, "lacks field:" if name in names else "has no field:", of=name)
     return [data[name] for name in names]
 
 

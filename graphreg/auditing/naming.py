@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..base.clock import left
+from ..base.messages import few
 from ..compiling import conic
 from ..errors import GraphregError
 from ..form import EdgeBlock, Form
@@ -17,7 +18,17 @@ from ..running import Budget, solve
 from ..terms import Array, Strength
 from ..terms.penalties import is_equality
 from .algorithms import AbstractAlgorithm
-from .balance import MIXING, Family, accepted, balanced, by_factor, node_factors, other_penalties, plain_penalties
+from .balance import (
+    ACCEPTED,
+    MIXING,
+    Family,
+    accepted,
+    balanced,
+    by_factor,
+    node_factors,
+    other_penalties,
+    plain_penalties,
+)
 from .behaviour import drift, goes_to_and_fro, same, settles, too_long_for
 from .course import Course, run
 from .instances import scaled
@@ -208,7 +219,12 @@ def _of_balance(
     if not exact:
         best = families[0]
         near = f"nearest {best.name} x {best.factor:.3g}, residual {best.residual:.0e}"
-        yield Finding("balance", "remark", f"no model with one factor changed balances the limit; {near}")
+        several = [f"{each.name} x {each.factor:.3g}" for each in families if each.residual <= ACCEPTED]
+        said = f"no model with one factor changed balances the limit; {near}"
+        if several:
+            said = "the limit balances several models with one factor changed, and does not tell which was minimised: "
+            said += few(several, SHOWN)
+        yield Finding("balance", "remark", said)
         return
     first = exact[0]
     if first.kind != "model":

@@ -278,7 +278,7 @@ class _Referee:
         self.evidence.limit(limit, where)
         if limit.kind in ("wrong", "never settles"):
             found = names(Examined(self.algorithm, self.seed, optimum, course, limit), noisy, self.repeats.same_seed)
-            self._try("what it does instead", lambda: self.evidence.found.extend(found))
+            self._try("names", lambda: self.evidence.found.extend(found))
 
     def _on_irregular(self) -> None:
         """The limit where degrees, weights and counts differ, which they do not on the problem given."""

@@ -148,7 +148,7 @@ class Certifier:
             return Certificate(np.inf, -np.inf, 0.0, "none", w, point, form, note, contradiction=note)
         primal, dual = primal + own.above, dual - own.below
         if not np.isfinite(primal):
-            note = "no feasible point was found"
+            note = "no feasible point was found; problem.solve() tells which constraints exclude each other, if any do"
         elif not np.isfinite(dual):
             note = f"no lower bound was proved: {found.found.why}" if found.found.why else "no lower bound was proved"
         elif primal < dual <= primal + NOTHING * own.size:

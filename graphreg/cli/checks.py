@@ -38,6 +38,8 @@ def verify(proof: Path, no_flint: bool, **asked: Any) -> int:
     if asked["model"] and not HASH.fullmatch(asked["model"]):
         from ..model_file import read_model
 
+        if not Path(asked["model"]).exists() and not asked["model"].strip("0123456789abcdef"):
+            raise click.UsageError(f"--model {asked['model']}: no file, and no hash, which has 64 of 0-9 and a-f")
         asked["model"] = read_model(Path(asked["model"]), None).problem.hash()
     options = [f"--{name}={value}" for name, value in asked.items() if value is not None]
     return check([*options, *(["--no-flint"] if no_flint else []), "--", str(proof)])

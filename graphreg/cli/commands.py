@@ -42,7 +42,11 @@ from .program import (
 @click.option("--seconds", type=SECONDS, help="At most so many seconds of an iterative method.")
 @memory_option
 @click.option("--seed", type=int, help="For methods that draw random numbers.")
-@click.option("--out", type=FOLDER, help="Write tables, result.json and pictures into this folder, which is made.")
+@click.option(
+    "--out",
+    type=FOLDER,
+    help="Write tables, result.json and pictures into this folder, which is made, or holds an earlier result.",
+)
 @force_option
 @click.option("--proof", type=FILE, help="Write a proof of the answer's bounds into this file.")
 @click.option(

@@ -87,9 +87,7 @@ memory_option = click.option(
 )
 jobs_option = click.option("--jobs", type=int, default=1, help="Processes; -1: as many as processors.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
-force_option = click.option(
-    "--force", is_flag=True, help="Overwrite files that are there already; an earlier result in --out needs none."
-)
+force_option = click.option("--force", is_flag=True, help="Overwrite files that are there already.")
 
 
 def typed(said: str) -> str:
@@ -128,7 +126,7 @@ def algorithm_of(text: str, folders: Sequence[Path]) -> Any:
     from ..model_file import Place, imported
 
     if ":" not in text or "(" in text:
-        return made("method", text, "--method", folders)
+        return made("method", text, "ALGORITHM (MODULE:FUNCTION, or a method)", folders)
     found = imported(text.strip(), Place("ALGORITHM"), folders, callable)
     return made("method", text, "--method", folders) if isinstance(found, type) else found
 

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from ..base.csgraph import connected_components
 from ..terms import Array
-from ..terms.penalties import is_equality
+from ..terms.penalties import is_equality, squares
 from .form import EdgeBlock, Form
 
 
@@ -64,5 +64,5 @@ def _fits(form: Form, edge: EdgeBlock) -> bool:
 
 def halves_squares(form: Form, edge: EdgeBlock) -> bool:
     """True where the penalty is 1/2 ||z||^2."""
-    Q = edge.penalty.quadratic(form.width(edge))
+    Q = squares(edge.penalty, form.width(edge))
     return Q is not None and np.array_equal(Q, np.eye(len(Q)))

@@ -16,7 +16,7 @@ from ..oracles import NewtonSystem
 from ..running import AbstractDirectMethod, Costs, Outcome, Task
 from ..terms import Array
 from ..terms.losses import AbstractQuadraticLoss
-from ..terms.penalties import FlowDomain
+from ..terms.penalties import FlowDomain, squares
 
 REFINEMENTS = 5
 ENOUGH = 1e-13  # relative: the residual that is left to the flows
@@ -66,7 +66,7 @@ class LinearSystem(AbstractDirectMethod):
         out += [
             f"{edge.name} has the penalty {edge.penalty.called()}, which is no sum of squares"
             for edge in form.edges
-            if edge.penalty.quadratic(1) is None and not fixes(form, edge)
+            if squares(edge.penalty, form.width(edge)) is None and not fixes(form, edge)
         ]
         out += [f"{name} gives a node two values" for name in Held(form).torn]
         return tuple(dict.fromkeys(out))
@@ -162,7 +162,7 @@ class Hessian:
         system = NewtonSystem(self.form, condensed=True)
         D = list(self.C.prices)
         for edge, rows in zip(self.form.edges, system.edges, strict=True):
-            Q = edge.penalty.quadratic(k := self.form.width(edge))
+            Q = squares(edge.penalty, k := self.form.width(edge))
             Q = np.zeros((k, k)) if Q is None else Q
             D.append(edge.weight[:, None, None] * (Q if rows.k > 1 else np.diag(Q)[:, None]))
         every = zip(D, (*system.samples, *system.edges), strict=True)
@@ -175,7 +175,7 @@ def _weights(form: Form, edge: EdgeBlock) -> Array:
     if fixes(form, edge):
         return np.zeros((edge.count, 1))
     alike = type(edge.penalty.domain).conduct is FlowDomain.conduct  # else Q is in it
-    return edge.weight[:, None] * (edge.penalty.quadratic(form.width(edge))[0, 0] if alike else 1.0)  # pyright: ignore[reportOptionalSubscript]  (what is missing is refused)
+    return edge.weight[:, None] * (squares(edge.penalty, form.width(edge))[0, 0] if alike else 1.0)  # pyright: ignore[reportOptionalSubscript]  (what is missing is refused)
 
 
 def _gradients(form: Form, w: Array) -> DualPoint:

@@ -15,7 +15,7 @@ from ..base.display import Suggesting
 from ..errors import MethodError
 from ..form import EdgeBlock, Form, SampleBlock
 from ..terms import Array
-from ..terms.penalties import AbstractSmoothPenalty
+from ..terms.penalties import AbstractSmoothPenalty, squares
 from .gradients import NodeGradients
 from .nodeprox import AbstractNodeProx, node_proxes
 
@@ -83,7 +83,7 @@ class Oracles(Suggesting):
         mu, pull = np.zeros((self.n, self.d)), np.zeros((self.n, self.d))
         for edge in self._ground:
             columns = edge.columns(self.d)
-            Q = edge.penalty.quadratic(len(columns)) if isinstance(edge.penalty, AbstractSmoothPenalty) else None
+            Q = squares(edge.penalty, len(columns))
             if Q is not None and not np.triu(Q, 1).any():
                 at, share = np.ix_(edge.tail, columns), edge.weight[:, None] * np.diagonal(Q)
                 np.add.at(mu, at, share)

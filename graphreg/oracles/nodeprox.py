@@ -7,6 +7,7 @@ round; piecewise linear ones solve a quadratic programme in their prices. Nodes 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -167,16 +168,18 @@ class SmoothSamples:
 
     def slope(self, x: Array, w: Array) -> Array:
         """The gradient at w, whose predictors are x, (g, d)."""
-        prices = self._scaled(self.loss.gradient(x, self.y))
+        prices = self._scaled(self._each(self.loss.gradient, x))
         return adjoint(self.XT, prices) + self.weight * (w - self.v)
 
     def value(self, x: Array, w: Array) -> Array:
         """(g,)."""
-        return (self.s * self.loss.value(x, self.y)).sum(axis=1) + 0.5 * (self.weight * (w - self.v) ** 2).sum(axis=1)
+        return (self.s * self._each(self.loss.value, x)).sum(axis=1) + 0.5 * (self.weight * (w - self.v) ** 2).sum(
+            axis=1
+        )
 
     def inverses(self, x: Array) -> Array:
         """The inverse Hessians, (g, d, d)."""
-        return _inverse(gram(self.X, self._scaled(self.loss.curvature(x, self.y))), self.weight)
+        return _inverse(gram(self.X, self._scaled(self._each(self.loss.curvature, x))), self.weight)
 
     def stepped(self, w: Array, x: Array, slope: Array, step: Array, slow: Array) -> tuple[Array, Array]:
         """The point after a step and its predictors; after a Newton step (``slow`` nodes) halved until the objective
@@ -200,6 +203,12 @@ class SmoothSamples:
             x_there = own.predict(there)
         new[nodes], x_new[nodes] = there, x_there
         return new, x_new
+
+    def _each(self, method: Callable[[Array, Array], Array], x: Array) -> Array:
+        """What a method of the loss, which takes an entry per sample, says of the stack."""
+        g, m = x.shape[:2]
+        values = method(*(each.reshape(g * m, *each.shape[2:]) for each in (x, self.y)))
+        return values.reshape(g, m, *values.shape[1:])
 
     def _scaled(self, values: Array) -> Array:
         return self.s.reshape(*self.s.shape, *[1] * (values.ndim - 2)) * values

@@ -458,7 +458,8 @@ class Rows(AbstractRows):
         if columns != n * d:
             whole = self.nodes is None and self.features is None
             what = f"{'w has' if whole else 'it is of'} {n} nodes x {d} coordinates = {n * d} numbers"
-            raise TermError(f"K of Rows has {columns} columns, and {what}")
+            remedy = "; nodes=[...] and features=[...] of Rows say which of them the columns are" * whole
+            raise TermError(f"K of Rows has {columns} columns, and {what}{remedy}")
         return Made(sp.csr_array(self.K @ seen.K), np.zeros((m, self.k)), np.ones(m), self.names)
 
     def text(self) -> str:

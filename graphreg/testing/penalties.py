@@ -11,7 +11,7 @@ from ..certificate import TermRows, laws
 from ..certificate.proof import checked_values
 from ..checks import count, instance, sequence
 from ..errors import TermError
-from ..terms.penalties import AbstractOneSided, AbstractPenalty, FlowDomain
+from ..terms.penalties import AbstractOneSided, AbstractPenalty, AbstractSmoothPenalty, FlowDomain
 from ..terms.penalties import is_equality as allows_zero_only
 from ..verify import PENALTIES
 from . import bounds, derived, fenchel, written
@@ -133,6 +133,8 @@ def quadratic(penalty: AbstractPenalty, probe: Probe) -> Failures:
     if Q is None:
         return []
     shaped("quadratic", np.asarray(Q), (probe.k, probe.k))
+    wanted = "and methods then ask for gradients, and take only that of a gr.AbstractSmoothPenalty"
+    demand(isinstance(penalty, AbstractSmoothPenalty), f"quadratic({probe.k}) is given, {wanted}")
     z = probe.points
     by = np.abs(penalty.value(z) - dots(z @ Q, z) / 2) / np.maximum(dots(z, z) * np.abs(Q).max(), 1e-300)
     return judge("phi(z) = 1/2 z'Qz", by, probe.tolerance, z=z)
@@ -238,5 +240,6 @@ def check_penalty(
             failures += try_laws({name: law for name, law in tried.items() if law is as_written}, penalty, probe, at)
     if len(refused) == len(sizes):
         failures.append(Failure("sizes", f"none of the sizes {sizes} is accepted: {refused[-1]}", "", np.inf))
+        untried = dict.fromkeys(LAWS, "no size is accepted: give one with k=")
     untried |= not_tried(failures, LAWS)
     return Report(penalty.called(), ("sizes", *LAWS), tuple(failures), untried, penalty.blamed())

@@ -61,7 +61,14 @@ def _has_the_value(write: Write, value: Callable[[Array], Array], x: Array, tole
     tried = np.concatenate(groups) if groups else finite
     floor = 1.0 if solved else 1e-4  # a difference of numbers near 1 is fair
     gap, tolerance = distance(written[tried], expected[tried], floor), max(tolerance, SOLVED if solved else 0.0)
-    return judge(f"{what} has the value of the function", gap, tolerance, at=x[tried], written=written[tried])
+    return judge(
+        f"{what} has the value of the function",
+        gap,
+        tolerance,
+        x=x[tried],
+        value=expected[tried],
+        written=written[tried],
+    )
 
 
 def _has_variables(write: Write, x: Array, rows: Array) -> bool:

@@ -15,7 +15,7 @@ from ...network import kernels
 from ...oracles import NodeGradients, minimisers
 from ...terms import ALIKE, Array, Packed, inverses, triangles
 from ...terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
-from ...terms.penalties import AbstractSmoothPenalty, row_norm
+from ...terms.penalties import AbstractSmoothPenalty, row_norm, squares
 from ..kernel.squares import Curvature
 
 WORST = 1e10  # condition number from which on a Hessian, with a diagonal of 1, counts as singular
@@ -130,7 +130,7 @@ def _shifted_duals(gradients: NodeGradients) -> ShiftedDuals | None:
         return None
     inverse, condition = found
     quadratic = all(isinstance(block.loss, AbstractQuadraticLoss) for block in form.samples)
-    if not quadratic or any(follows(e) and e.penalty.quadratic(form.width(e)) is None for e in form.edges):
+    if not quadratic or any(follows(e) and squares(e.penalty, form.width(e)) is None for e in form.edges):
         return ShiftedDuals(gradients, None)
     j = np.arange(form.d)
     if isinstance(H, np.ndarray) and isinstance(inverse, np.ndarray) and not H[:, ~np.eye(form.d, dtype=bool)].any():

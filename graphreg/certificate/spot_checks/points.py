@@ -40,6 +40,7 @@ FAR = (1.0, 1e4)  # how far arguments are pushed along slopes, and steps of prox
 APART = 1e-6  # of their size: nearer than that, points have no middle to speak of
 WIDE = 1e-3  # of its size: half of the width of the boxes on which bounds are tried
 FURTHER = 4.0  # how much further out proxes are tried than points lie apart
+HUGE = 1e50  # numbers of this size and beyond say nothing of terms: what is left of their sums is rounding
 CLAIMS = 1e-3  # by which equalities may be off that no bound rests on
 
 
@@ -243,8 +244,8 @@ def claims(rows: BlockRows) -> Iterator[Trial]:
     for b in _tried(of.gradient, x) if of.smooth else ():
         yield _loosely(equality(of, x, of.closed(b), GRADIENT))
     for v, step in _before_proxes(rows):
-        for p in _tried(of.prox, v, np.full(len(v), step)):
-            b, asked = of.closed((v - p) / step), {"v": v, "t": np.full(len(v), step)}
+        for p in _tried(of.prox, v, step):
+            b, asked = of.closed((v - p) / _wide(step, v)), {"v": v, "t": step}
             for z in (v, np.broadcast_to(of.anchor, v.shape)):
                 trial = _loosely(supporting(of, p, b, z, PROX))
                 yield replace(trial, said=asked | trial.said)
@@ -263,20 +264,26 @@ def _pulled(u: Array, penalty: AbstractPenalty) -> Array:
     return u * ((1.0 - CLAIMS) / np.maximum(penalty.gauge_at_zero(u), CLAIMS))[:, None]
 
 
-def _before_proxes(rows: BlockRows) -> Iterator[tuple[Array, float]]:
+def _before_proxes(rows: BlockRows) -> Iterator[tuple[Array, Array]]:
     """Where proxes are tried, and at which steps: x + t b, which the prox leads back to x at an optimum, and points far
-    out, where kinks are behind them. Either has both signs and two steps, of which one at least is not 1."""
+    out, where kinks are behind them. Either has both signs and two steps, of which one at least is not 1; and every
+    other row a longer one, since a prox takes one per row."""
     x, size = rows.x, max(1.0, rows.extent)
-    far = FURTHER * size * rows.along()
-    yield x, 1.0
+    far, each = FURTHER * size * rows.along(), 1.0 + 0.5 * (np.arange(len(x)) % 2)
+    yield x, each
     for sign, step in ((1.0, FURTHER * size), (-1.0, size / FURTHER)):
-        yield sign * (x + step * rows.b), step
-        yield -sign * far, step / FURTHER
+        yield sign * (x + _wide(step * each, x) * rows.b), step * each
+        yield -sign * far, step / FURTHER * each
+
+
+def _wide(step: Array, v: Array) -> Array:
+    """One step per row, beside the rows."""
+    return step.reshape(-1, *[1] * (v.ndim - 1))
 
 
 def _loosely(trial: Trial) -> Trial:
     """The trial of a law that no bound rests on, where its numbers are finite: rounding may leave a domain."""
-    known = np.isfinite(trial.size)
+    known = trial.size < HUGE
     excess = np.where(known, trial.excess - CLAIMS * trial.size, 0.0)
     return replace(trial, excess=excess, size=np.where(known, trial.size, 0.0))
 

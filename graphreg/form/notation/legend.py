@@ -24,8 +24,10 @@ def coding(symbols: Symbols) -> list[Row]:
     """The parameters as a matrix, where there are several classes, and what targets are that are no numbers."""
     several = any(words.matrix for words in symbols.samples)
     rows = [Row(same("W_i"), prose("w_i as a matrix: a row per feature, a column per class"))] * several
-    coded = dict.fromkeys(words.block.loss.coded for words in symbols.samples)
-    return [*rows, *(Row(same("y_r"), prose(each)) for each in coded if each)]
+    coded = dict.fromkeys((words.block.loss.coded, words.mark) for words in symbols.samples)
+    where = {mark: f" (r in R{mark})" if mark and len({each for each, _ in coded}) > 1 else "" for _, mark in coded}
+    said = dict.fromkeys(each + where[mark] for each, mark in coded if each)
+    return [*rows, *(Row(same("y_r"), prose(each)) for each in said)]
 
 
 def _scale_rows(symbols: Symbols) -> list[Row]:

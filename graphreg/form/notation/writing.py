@@ -124,7 +124,9 @@ def span(values: Iterable[float]) -> str:
 def listed(names: Iterable[object], most: int = 6) -> str:
     """The first few names of a list."""
     every = list(names)
-    return ", ".join(map(visible, every[:most])) + (f", ... ({len(every)})" if len(every) > most else "")
+    return ", ".join(visible(each) or "''" for each in every[:most]) + (
+        f", ... ({len(every)})" if len(every) > most else ""
+    )
 
 
 def some(names: Iterable[object], most: int = 6) -> Math:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...form import Form
 from ...terms import Array, Bends, EdgeBlock, SampleBlock
+from ...terms.penalties import squares
 
 NEAR = 1e-15  # relative: numbers whose difference rounding may have made
 TINY = 1e-300
@@ -84,7 +85,7 @@ class Ground:
 
     @classmethod
     def of(cls, number: int, edge: EdgeBlock, k: int) -> Ground:
-        Q = edge.penalty.quadratic(k)
+        Q = squares(edge.penalty, k)
         diagonal = np.ones(k) if Q is None else np.diag(Q)
         return cls(number, edge, Q is not None, edge.weight[:, None] * diagonal)
 

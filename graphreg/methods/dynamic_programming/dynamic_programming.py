@@ -13,7 +13,7 @@ from ...certificate import Certifier, center, centred
 from ...form import Form
 from ...running import AbstractDirectMethod, Outcome, Task
 from ...terms import Array, EdgeBlock
-from ...terms.penalties import INSIDE, AbstractSmoothPenalty, slopes
+from ...terms.penalties import INSIDE, slopes, squares
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def _certified(task: Task) -> Certifier:
 
 def _diagonal(edge: EdgeBlock, k: int) -> bool:
     """True where a penalty is a sum of squares of coordinates."""
-    Q = edge.penalty.quadratic(k) if isinstance(edge.penalty, AbstractSmoothPenalty) else None
+    Q = squares(edge.penalty, k)
     return Q is not None and not (Q - np.diag(np.diag(Q))).any()
 
 

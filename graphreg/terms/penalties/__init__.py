@@ -28,6 +28,7 @@ from .base import has_kink as has_kink
 from .base import is_equality as is_equality
 from .base import pulls_at_zero as pulls_at_zero
 from .base import slopes as slopes
+from .base import squares as squares
 from .box import AbstractBox as AbstractBox
 from .box import Box as Box
 from .domain import DualBall as DualBall

@@ -50,6 +50,11 @@ class AbstractSmoothPenalty(AbstractPenalty):
         return np.where((u == 0.0).all(axis=1), 0.0, np.inf)  # the gradient at 0, where phi is least
 
 
+def squares(phi: AbstractPenalty, k: int) -> Array | None:
+    """Q where phi(z) = 1/2 z'Qz on k coordinates, and its gradients may be asked for; else None."""
+    return phi.quadratic(k) if isinstance(phi, AbstractSmoothPenalty) else None
+
+
 class AbstractSupercoercive(AbstractPenalty):
     """A penalty that outgrows every multiple of a norm: phi* is finite everywhere, so that flows have no capacity."""
 
