@@ -3,6 +3,7 @@
 from .fit import Fit as Fit
 from .matching import doubts as doubts
 from .matching import refuse_look_alikes as refuse_look_alikes
+from .reading import MISSING as MISSING
 from .reading import UNFITTED as UNFITTED
 from .reading import Asked as Asked
 from .reading import UsedRows as UsedRows

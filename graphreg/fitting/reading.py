@@ -22,6 +22,19 @@ if TYPE_CHECKING:
 
     from ..terms import Array
 
+MISSING = [
+    "",
+    "NA",
+    "N/A",
+    "n/a",
+    "#N/A",
+    "NaN",
+    "nan",
+    "null",
+    "NULL",
+    "None",
+    "<NA>",
+]  # cells of files, beside labels
 WORDS = {"missing": ("error", "drop", "mean"), "ids": ("exact", "text", "strip"), "repeated": ("error", "sum")}
 LEVELS = 30  # of a column of text: with more it is rather a name of each row
 MOST = 12  # complaints that are listed; the others are counted
@@ -175,6 +188,8 @@ def _chosen(frame: Any, name: str, named: Asked) -> tuple[list[Hashable], list[H
     unknown = [c for c in (*asked, *chosen, *apart) if c not in frame.columns]
     if unknown:
         raise DataError(f"{name} has no column {unknown[0]!r}; {near(str(unknown[0]), list(map(str, frame.columns)))}")
+    if twice := [c for names in (asked, chosen) for k, c in enumerate(names) if c in names[:k]]:
+        raise DataError(f"the column {twice[0]!r} is named twice; node, target, weights and features are columns apart")
     if both := [c for c in chosen if c in asked]:
         raise DataError(f"the column {both[0]!r} is a feature and also node, target or weights; leave it out of one")
     return asked, chosen
@@ -301,7 +316,12 @@ def opened(table: Any, node: Hashable, ids: str) -> tuple[pd.DataFrame, str, Arr
             if path.suffix in (".parquet", ".pq"):
                 frame = pd.read_parquet(path)
             else:
-                frame = pd.read_csv(path, sep=separator, encoding="utf-8-sig", dtype=kinds, skip_blank_lines=False)
+                how: Any = {"sep": separator, "encoding": "utf-8-sig"}
+                names = list(pd.read_csv(path, nrows=0, **how).columns)
+                labels = names[:2] if node is None else [node]  # in which NA is a label
+                gaps: Any = {c: [""] if c in labels else MISSING for c in names}
+                how |= {"dtype": kinds, "keep_default_na": False, "na_values": gaps, "skip_blank_lines": False}
+                frame = pd.read_csv(path, **how)
         except (ValueError, ImportError) as error:
             raise DataError(f"{path.name} cannot be read: {error}; save it with commas, as UTF-8") from error
         first = None if path.suffix in (".parquet", ".pq") else _first_lines(frame)

@@ -155,10 +155,11 @@ class LocalFits(Suggesting):
 
     def _levered(self, block: SampleBlock, a: Array, kind: str) -> Array:
         h = self.leverage(block)
+        own = h if not self.form.edges else self.leverage(block, self._without_ridge)
         if h.ndim == 3 and kind != "HC3":
             raise MethodError(f"{kind} is for losses with one predictor per sample; take HC0, HC1 or HC3")
-        left = 1.0 - h if h.ndim == 1 else np.eye(h.shape[1]) - h
-        least = left if h.ndim == 1 else np.linalg.eigvals(left).real.min(axis=1)  # of a product of two that are >= 0
+        left, alone = (1.0 - each if h.ndim == 1 else np.eye(h.shape[1]) - each for each in (h, own))
+        least = alone if h.ndim == 1 else np.linalg.eigvals(alone).real.min(axis=1)  # of a product of two that are >= 0
         full = np.flatnonzero(least < 1e-10)
         if full.size:
             why = (
@@ -175,6 +176,15 @@ class LocalFits(Suggesting):
                 return a / left ** (0.5 * np.minimum(4.0, share))
             return a / (np.sqrt(left) if kind == "HC2" else left)
         return np.linalg.solve(left, a[:, :, None])[:, :, 0]
+
+    @cached_property
+    def _without_ridge(self) -> Array:
+        """The inverse Hessians of the losses alone: that a sample alone determines a coefficient, a ridge hides."""
+        H = of_losses(self.form, np.nan_to_num(self.coef))
+        size = np.sqrt(np.einsum("ndd->nd", H))
+        unit = np.divide(1.0, size, where=size > 0.0, out=np.zeros_like(size))  # of columns of any units
+        scaled = unit[:, :, None] * H * unit[:, None, :]
+        return unit[:, :, None] * np.linalg.pinv(scaled, 1e-12, hermitian=True) * unit[:, None, :]
 
     def metric(self, contrast: Array) -> Array:
         """The metric of the leverages on the contrasts C w_i (C (k, d) of full rank) alone, (n, d, d):

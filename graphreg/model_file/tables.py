@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.messages import near, shown
 from ..errors import DataError, GraphregError
+from ..fitting import MISSING
 from .schema import Place, text_of
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 SITE = "{site}"
 CSV, PARQUET = (".csv", ".csv.gz"), (".parquet", ".pq")
-MISSING = ["", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None", "<NA>"]  # in columns of numbers
 
 
 @dataclass(frozen=True)
