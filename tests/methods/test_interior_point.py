@@ -568,3 +568,15 @@ def test_hinges_of_columns_of_21_decades(edges):
     problem = decades(gr.HingeLoss, (1e-9, 1e12), edges)
     assert problem.solve(gap=1e-6, on_failure="return", progress=False).status == "certified"
     assert problem.solve(gr.Exact(), gap=1e-6, on_failure="return", progress=False).status == "certified"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_nodes_that_are_all_one_are_given_as_one(seed):
+    """Where all differences tend to 0, none is small beside the others: they are so beside the parameters."""
+    rng = np.random.default_rng(seed)
+    data = gr.NodeData.from_arrays(rng.normal(size=(120, 2)), rng.poisson(2.0, 120), np.repeat(np.arange(12), 10))
+    loss, graph = gr.PoissonLoss(data), nx.random_regular_graph(3, 12, seed)
+    most = gr.strength_max(gr.Problem(loss + gr.TotalVariation(graph, gr.L2()))).upper
+    model = loss + 1.5 * most * gr.TotalVariation(graph, gr.L2()) + 1e-3 * gr.NodePenalty(gr.SquaredL2())
+    found = gr.Problem(model).solve(gr.InteriorPoint())
+    assert found.clusters().count == 1

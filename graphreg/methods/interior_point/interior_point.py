@@ -12,9 +12,11 @@ from ...network import LocalView
 from ...running import AbstractIteration, Costs, Point, Start
 from ...terms import Array
 from ...terms.losses import AbstractSmoothLoss
+from ...terms.penalties import row_norm
 from ._interior import InteriorBlocks, State, fits, has_pieces
 from .kinks import NormCones
 
+LITTLE = 1e-3  # of the largest parameters: beside it differences are large, where all nodes may be one
 PATIENCE = 15  # steps in which complementarity or the imbalance falls to a half, where steps lead anywhere
 
 
@@ -119,9 +121,10 @@ class InteriorPoint(AbstractIteration):
     def inside_flows(self, state: State) -> tuple[Array, ...]:
         blocks = InteriorBlocks.of(state.view)
         flows, many = list(state.point[1] or ()), len(blocks.form.samples)
+        unit = LITTLE * float(row_norm(state.point[0]).max(initial=0.0))
         for (k, cones), s, y in zip(blocks.cones.items(), state.at.s, state.at.y, strict=True):
             if isinstance(cones, NormCones) and not cones.is_soft:
-                flows[k - many] = cones.kept(s, y)
+                flows[k - many] = cones.kept(s, y, unit)
         return blocks.joined(flows)
 
     def known_gap(self, state: State) -> tuple[float, float] | None:

@@ -161,9 +161,10 @@ class NormCones(AbstractCones):
     def resized(self, y: Array) -> Array:
         return y * (self.c / y[0])
 
-    def kept(self, s: Array, y: Array) -> Array:
-        """Flows that are 0 where the ends of an edge are apart, and as large as they may be elsewhere."""
-        slack, size = 1.0 - lengths(y[1:]) / self.c, s[0] / max(float(s[0].max(initial=0.0)), TINY)
+    def kept(self, s: Array, y: Array, unit: float) -> Array:
+        """Flows that are 0 where the ends of an edge are together, and as large as they may be elsewhere; differences
+        are large beside the largest, and beside a ``unit``, where all may tend to 0."""
+        slack, size = 1.0 - lengths(y[1:]) / self.c, s[0] / max(float(s[0].max(initial=0.0)), unit, TINY)
         inside = np.where(slack * CLEARLY > size, 0.0, self.c)  # of a cone only one of the two tends to 0
         return self.flows(-np.broadcast_to(inside / np.sqrt(len(y) - 1.0), y.shape))
 
