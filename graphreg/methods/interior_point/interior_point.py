@@ -16,7 +16,7 @@ from ...terms.penalties import row_norm
 from ._interior import InteriorBlocks, State, fits, has_pieces
 from .kinks import NormCones
 
-LITTLE = 1e-3  # of the largest parameters: beside it differences are large, where all nodes may be one
+LITTLE = 1e-2  # of the largest parameters: beside it differences are large, where all nodes may be one
 PATIENCE = 15  # steps in which complementarity or the imbalance falls to a half, where steps lead anywhere
 
 
