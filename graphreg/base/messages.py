@@ -136,8 +136,10 @@ def did_you_mean(label: Hashable, labels: Iterable[Hashable], numbers: bool = Tr
     where these alone differ, as they are meant."""
     known = list(islice(labels, MANY))
     near = closest(label, known)
-    letters = {re.sub(r"[\W\d_]+", "", str(each).lower()) for each in (label, near)}
-    return look_alike(label, known) or (f"; did you mean {near!r}?" if near and (numbers or len(letters) > 1) else "")
+    letters, digits = ({re.sub(what, "", str(x).lower()) for x in (label, near)} for what in (r"[\W\d_]+", r"\D+"))
+    schemed = len(letters) > 1 < len(digits)  # B1 is no E4 that is misspelt
+    meant = near and not schemed and (numbers or len(letters) > 1)
+    return look_alike(label, known) or (f"; did you mean {near!r}?" if meant else "")
 
 
 def unknown_labels(what: str, given: Iterable[Hashable], known: Collection[Hashable], of: str = "node") -> list[str]:

@@ -163,6 +163,7 @@ class Fit(Shown):
         return set() if self.takes_all else unreached(self.rows.frame[self.rows.node], self.graph)
 
     # ---- what goes on from here ----------------------------------------------------------------------------------
+    @checks.named
     def predict(self, table: Any, kind: str = "response", *, unseen: str = "error") -> pd.Series | pd.DataFrame:
         """Predictions for other rows: a frame or a file with the columns of the table; see `Solution.predict`. Of a
         target of two texts the response is the probability of the second, and ``kind="class"`` gives the text.
@@ -232,10 +233,12 @@ class Fit(Shown):
         found.loc[[label in self.unreached for label in self.solution.labels]] = np.nan
         return found
 
-    def report(self, file: str | Path) -> None:
-        """Write the answer as a page that opens offline, see `Solution.report`; at its head stands what ``print`` says:
-        the held-out scores, the strength, what the certificate covers; and the 95% intervals of each node's own
-        estimate, 60 at most (`graphreg.inference.local_regions` has all), or why there are none.
+    @checks.named
+    def report(self, file: str | Path, *, positions: Any = None, outlines: Any = None) -> None:
+        """Write the answer as a page that opens offline, with a map where it is said where nodes lie, see
+        `Solution.report`; at its head stands what ``print`` says: the held-out scores, the strength, what the
+        certificate covers; and the 95% intervals of each node's own estimate, 60 at most
+        (`graphreg.inference.local_regions` has all), or why there are none.
 
         Examples
         --------
@@ -244,7 +247,7 @@ class Fit(Shown):
         from ..reporting import report_solution
 
         facts = {"fit": [self._title], **self._facts, "intervals": self._intervals()}
-        report_solution(self.solution, file, facts=facts)
+        report_solution(self.solution, file, positions=positions, outlines=outlines, facts=facts)
 
     def _intervals(self) -> list[str]:
         """The intervals of each node's own estimate, in sentences, or why there are none."""
@@ -259,6 +262,7 @@ class Fit(Shown):
         head = [f"{table.attrs['title']}; not of the fit, which draws neighbours together"]
         return [*head, *filter(None, [table.verdict]), *lines, *more, *table.assumed]
 
+    @checks.named
     def plot(self, figure: Figure | None = None) -> Figure:
         """The held-out score against the strength, and the graph with its clusters. Where one model for all is taken
         before all strengths of this graph, its score is a line across.

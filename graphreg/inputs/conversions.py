@@ -89,6 +89,11 @@ def _of_frame(graph: Any, weight: Any = None) -> Parts:
         )
     if weight is None and labels is not None and len(labels) == len(names) and set(labels) == set(names):
         return from_sparse(graph, None)
+    if labels is not None and len(labels) == len(names) and set(map(str, labels)) == set(map(str, names)):
+        raise GraphError(
+            f"the frame has a row and a column per node, labelled by {type(labels[0]).__name__} and by "
+            f"{type(names[0]).__name__}: give them one type, as by frame.columns = frame.index"
+        )
     ends, others = names[:2], names[2:]
     if weight is not None and others and weight not in others:
         raise GraphError(f"the frame of edges has no column {weight!r} for edge_weight=; {near(weight, others)}")

@@ -213,6 +213,7 @@ class Solution(Shown):
         lost = sum(found.edges["certain"]) > sum(again.edges["certain"])
         return replace(found, ended=again.ended) if again.ended and lost else again
 
+    @checks.named
     def clusters(self, prove: bool = False, *, seconds: float | None = None) -> Clusters:
         """The edges that are near, fused, split or undecided, and the clusters that follow; see `Clusters`.
 
@@ -247,6 +248,7 @@ class Solution(Shown):
             vars(self).pop("_proved_clusters")  # the next call looks for all
         return found
 
+    @checks.named
     def held(self, prove: bool = False, *, seconds: float | None = None) -> HeldRows:
         """The rows of the penalties that hold at every optimum, those that hold at none, and those that are open: the
         edges between equal nodes, the coefficients that are 0, the knots of a trend, the constraints that are active.
@@ -301,6 +303,7 @@ class Solution(Shown):
         """
         return self.certificate.kkt()
 
+    @checks.named
     def prove(self, path: str | Path, claims: str | Sequence[Any] = (), *, force: bool = False) -> Proved:
         """Write a proof of the bounds of this answer, which anybody can check without graphreg: see docs/proofs.md.
 
@@ -369,6 +372,7 @@ class Solution(Shown):
         _ = self._answer  # refuses what is none
         shortcut("Solution.save")(self, path)
 
+    @checks.named
     def report(
         self,
         file: str | Path,
@@ -408,6 +412,7 @@ class Solution(Shown):
         """
         shortcut("Solution.report")(self, file, positions, outlines, comparison)
 
+    @checks.named
     def plot(self, ax: Axes | None = None) -> Axes:
         """The certified relative gap against the rounds; after each round where the parameters were observed, as in
         ``problem.solve(gr.ADMM(), observe="w").plot()``. See `plots.plot_trace`.
@@ -424,6 +429,7 @@ class Solution(Shown):
         """
         return shortcut("Solution.plot")(self, ax)
 
+    @checks.named
     def predict(self, frame: Any, kind: str = "response") -> pd.Series | pd.DataFrame:
         """Predictions for the rows of a frame with the columns that the data had (the target is not needed).
 
@@ -455,6 +461,7 @@ class Solution(Shown):
 
         return predicted(self.form, self.coef, frame, kind)
 
+    @checks.named
     def score(self, frame: Any, by: str = "node") -> Table:
         """The held-out score of the answer: of its predictions of other rows, of each node or of all together.
 

@@ -167,8 +167,10 @@ class Squares:
             if row:
                 held.setdefault(int(label[min(row)]), []).append((row, target))
         for groups in (each.tolist() for each in groups_of(label)):
-            found = self._solved(groups, held.get(int(label[groups[0]]), []))
-            for g, x in zip(groups, found, strict=True):
+            known = held.get(int(label[groups[0]]), [])
+            if not known and not any(self.right.get(g) or any(self.quadratic.get(g, {}).values()) for g in groups):
+                continue  # nothing decides, as of a node alone without data: 0 will do
+            for g, x in zip(groups, self._solved(groups, known), strict=True):
                 theta[g] = x
         return theta
 
@@ -185,7 +187,7 @@ class Squares:
         try:
             return solve(A, [*(self.right.get(g, zero) for g in groups), *(held[k][1] for k in new)])[:n]
         except ZeroDivisionError:
-            raise ProofError("the optimum is not unique") from None
+            raise ProofError("the optimum is not unique, and the search for an exact one needs that") from None
 
 
 def _dense(row: dict[int, Any], place: dict[int, int]) -> list[Any]:
