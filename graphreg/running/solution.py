@@ -369,14 +369,7 @@ class Solution(Shown):
         _ = self._answer  # refuses what is none
         shortcut("Solution.save")(self, path)
 
-    def report(
-        self,
-        file: str | Path,
-        *,
-        positions: Any = None,
-        outlines: Any = None,
-        comparison: Any = None,
-    ) -> None:
+    def report(self, file: str | Path, *, positions: Any = None, outlines: Any = None, comparison: Any = None) -> None:
         """Write the answer as one page that opens offline: the model, its dual and its optimality conditions, the
         certificate in words, the graph, every edge with its Fenchel-Young equality, and both bounds by round and bytes.
 

@@ -68,7 +68,6 @@ class _Nodes(AbstractTerm):
         return self.nodes
 
     def lower(self, space: Space, strength: Strength) -> Lowered:
-        del space, strength
         return Lowered()
 
 

@@ -80,7 +80,6 @@ def held_out(form: Form, rows: Array, link: Array) -> list[HeldOut]:
 
 
 def _any(loss: AbstractLoss) -> bool:
-    del loss
     return True
 
 

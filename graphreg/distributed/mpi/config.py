@@ -114,7 +114,6 @@ class MPICrew:
         self._posts.close()
 
     def _carry_out(self, k: int, what: str, arguments: Sequence[Any]) -> list[Any]:
-        del k
         alike = all(each is arguments[0] for each in arguments)
         each = [] if alike else [packed(argument) for argument in arguments[1:]]
         self.comm.bcast((what, alike, arguments[0] if alike else None), root=0)
