@@ -160,7 +160,9 @@ class Builder:
         self.model: Any = 0
         self.edges: list[PlainEdge] = []
         self.latent: list[Hashable] = []
-        self.groups = self._groups()
+        count = min(len(labels), int(rng.integers(1, 6)))
+        member = np.concatenate([np.arange(count), rng.integers(count, size=len(labels) - count)])
+        self.groups: dict[Hashable, str] = {x: f"cluster {c}" for x, c in zip(labels, member, strict=True)}
 
     def build(self, penalty: str, structure: str) -> None:
         on_nodes = issubclass(declared(AbstractPenalty)[penalty], AbstractOneSided) or structure == "node penalty"
@@ -175,7 +177,11 @@ class Builder:
         if on_nodes:
             self._node_penalty(penalty, structure == "feature subset")
         if self.rng.random() < self.spread.ridge:
-            self._ridge()
+            strength = float(self.losses.curvature * 10.0 ** self.rng.uniform(-4, -1))
+            drawn = self.draw("SquaredL2", self.d, strength=strength)
+            self.traits.append("ridge")
+            self.model = self.model + drawn.scaled(NodePenalty(drawn.penalty, features=list(self.names)))
+            self._add(((label, None, 1.0) for label in self.labels), drawn)
 
     # ---- terms -------------------------------------------------------------------------------------------------------
     def plain(self) -> PlainProblem:
@@ -189,8 +195,7 @@ class Builder:
             self.traits.append("edge weights")
             for _, _, attributes in graph.edges(data=True):
                 attributes["weight"] = self._weight()
-        features = self._features(columns)
-        self.model = self.model + drawn.scaled(TotalVariation(graph, drawn.penalty, features))
+        self.model = self.model + drawn.scaled(TotalVariation(graph, drawn.penalty, self._features(columns)))
         self._add(graph.edges(data="weight", default=1.0), drawn, columns)
 
     def _node_penalty(self, kind: str, subset: bool) -> None:
@@ -231,13 +236,6 @@ class Builder:
             self._add([(child, parent, float(level[1 if deep and parent == "root" else 0]))], drawn)
         self.latent = [*parents, "root"]
 
-    def _ridge(self) -> None:
-        strength = float(self.losses.curvature * 10.0 ** self.rng.uniform(-4, -1))
-        drawn = self.draw("SquaredL2", self.d, strength=strength)
-        self.traits.append("ridge")
-        self.model = self.model + drawn.scaled(NodePenalty(drawn.penalty, features=list(self.names)))
-        self._add(((label, None, 1.0) for label in self.labels), drawn)
-
     def _add(
         self, ends: Iterable[tuple[Any, Any, float]], drawn: Drawn, columns: Array | None = None, center: Any = None
     ) -> None:
@@ -267,11 +265,6 @@ class Builder:
         """The names of the features whose coordinates these are."""
         classes = self.losses.classes
         return None if columns is None else [self.names[j // classes] for j in columns[::classes]]
-
-    def _groups(self) -> dict[Hashable, str]:
-        count = min(len(self.labels), int(self.rng.integers(1, 6)))
-        member = np.concatenate([np.arange(count), self.rng.integers(count, size=len(self.labels) - count)])
-        return {label: f"cluster {c}" for label, c in zip(self.labels, member, strict=True)}
 
     def _graph(self) -> nx.Graph:
         """A random graph with a random number of parts, each connected, and perhaps isolated nodes."""

@@ -206,8 +206,7 @@ def _draw_points(axes: Axes, solution: Solution, place: Array, values: Array, co
     style: dict[str, Any] = {"s": area, "edgecolors": "0.3", "linewidths": min(0.6, area / 30.0), "zorder": 2}
     for chosen, mark, said in ((known & ~below, "o", "0 and above"), (known & below, "v", "below 0")):
         if chosen.any():
-            face = colours.mapping.to_rgba(values[chosen])
-            axes.scatter(*place[chosen].T, c=face, marker=mark, **style)
+            axes.scatter(*place[chosen].T, c=colours.mapping.to_rgba(values[chosen]), marker=mark, **style)
             if colours.diverging:
                 entry: dict[str, Any] = style | {"s": float(np.clip(area, 40.0, 90.0)), "linewidths": 0.6}
                 axes.scatter([], [], c="0.7", marker=mark, label=said, **entry)

@@ -98,8 +98,7 @@ def rooms(certificate: Certificate, parts: Separated, apart: list[Array]) -> lis
         if not any(mask.any() for mask in movable):
             return none
         ties = _Ties(form, movable)
-        demand = _demand(form, w, gap, flows, samples, ties)
-        carried = ties.carried(demand, loads, gap)
+        carried = ties.carried(_demand(form, w, gap, flows, samples, ties), loads, gap)
         t = [ties.load(k, u, eta) for k, (u, eta) in enumerate(zip(flows, carried, strict=True))]
         failing = [eta.any(axis=1) & ~(each < INSIDE) for eta, each in zip(carried, t, strict=True)]
         if not any(mask.any() for mask in failing):
