@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
@@ -63,9 +64,7 @@ class EdgeOrder:
         """All parts, stage by stage: no two parts of a stage have a node in common."""
         if self.first is None:
             return [[slice(0, len(self.tail))]]
-        parts = [
-            slice(begin, end) for begin, end in zip(self.first[:-1].tolist(), self.first[1:].tolist(), strict=True)
-        ]
+        parts = [slice(begin, end) for begin, end in pairwise(self.first.tolist())]
         stages = (parts[k : k + PARTS] for k in range(0, len(parts), PARTS))
         return [[part for part in stage if part.stop > part.start] for stage in stages]
 

@@ -103,9 +103,8 @@ def plot_map(
     else:
         areas = _cells(solution.labels) if outlines is None else outlines_of(outlines, solution.labels, key)
         lines, pairs = _draw_areas(axes, areas, outlines is None, values, colours)
-    _draw_boundary(
-        axes, lines, boundary(solution, pairs, prove), float(np.clip((MANY / len(values)) ** 0.25, 0.6, 1.0))
-    )
+    share = float(np.clip((MANY / len(values)) ** 0.25, 0.6, 1.0))
+    _draw_boundary(axes, lines, boundary(solution, pairs, prove), share)
     axes.set_axis_off()
     label = f"{name} ({visible(unit)})" if unit else name
     bar: Any = axes.figure.colorbar(colours.mapping, ax=axes, shrink=0.85, pad=0.02)

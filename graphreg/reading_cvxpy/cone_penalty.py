@@ -87,9 +87,8 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
         0."""
         size, programme = row_norm(linear), self.programme
         if self.homogeneous:
-            return programme.scaled(
-                factor, linear, near, size, np.maximum(size, LEAST_PULL * factor * programme.strength)
-            )
+            pull = np.maximum(size, LEAST_PULL * factor * programme.strength)
+            return programme.scaled(factor, linear, near, size, pull)
         start, length = starts(self.value, factor, linear, near)
         units = np.maximum(length, programme.least_length + near * LEAST_LENGTH * size)
         start = start * (units / length)[:, None]

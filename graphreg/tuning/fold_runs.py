@@ -131,9 +131,7 @@ class FoldTask:
                     raise OutOfTimeError
                 if solution.status == "interrupted" or warm.warm_start.interrupted:
                     raise KeyboardInterrupt
-                w = solution.certificate.w
-                predictors = [block.predict(w).reshape(len(block.node), -1) for block in self.form.samples]
-                links[k] = np.concatenate(predictors)[fold.test]
+                links[k] = _links(self.form, solution.certificate.w, fold.test)
                 statuses[k], gaps[k] = solution.status, solution.certificate.relative_gap
                 clusters[k] = cluster_count(solution.certificate) if self.form.clustered else 0
                 tick(1)
@@ -156,6 +154,11 @@ def errors_with_place(grid: Grid, fold: Fold, k: int) -> Generator[None]:
     except Exception as error:
         error.add_note(f"in the cross-validation: {place(grid, fold, k)}")
         raise
+
+
+def _links(form: Form, w: Array, rows: Array) -> Array:
+    """The linear predictors of rows of all losses, (m, k)."""
+    return np.concatenate([block.predict(w).reshape(len(block.node), -1) for block in form.samples])[rows]
 
 
 def fold_runs(task: FoldTask, folds: Sequence[Fold], todo: Sequence[int], jobs: int, tick: Tick) -> FoldRuns:

@@ -207,9 +207,7 @@ class _Ties:
 
     def carried(self, demand: Region, loads: list[Array], gap: float) -> list[Array]:
         """What the edges of spanning trees must carry at most, shaped like the flows."""
-        eta = [
-            np.zeros((edge.count, len(columns))) for edge, columns in zip(self.form.edges, self.columns, strict=True)
-        ]
+        eta = [np.zeros((edge.count, len(some))) for edge, some in zip(self.form.edges, self.columns, strict=True)]
         for touching, columns in self.groups:
             for k, rows, places, amount in self._carry(touching, columns, demand, loads, gap):
                 eta[k][np.ix_(rows, places)] += amount

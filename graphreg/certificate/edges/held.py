@@ -130,9 +130,8 @@ def held_rows(certificate: Certificate, tied: Tied | None = None) -> HeldRows:
         )
     parts = separate(form)
     edges = parts.form.edges
-    plain = not form.beside and not any(
-        e.map.edges is None or e.center is not None or is_interval(e.penalty) for e in edges
-    )
+    other = [e for e in edges if e.map.edges is None or e.center is not None or is_interval(e.penalty)]
+    plain = not form.beside and not other
     found = _fused(certificate, parts) if plain or not edges else held(certificate, parts)
     claims = list(_claims(certificate, parts, found))
     tries, ended = _tie(certificate, parts, claims, tied)
