@@ -177,11 +177,7 @@ class Builder:
         if on_nodes:
             self._node_penalty(penalty, structure == "feature subset")
         if self.rng.random() < self.spread.ridge:
-            strength = float(self.losses.curvature * 10.0 ** self.rng.uniform(-4, -1))
-            drawn = self.draw("SquaredL2", self.d, strength=strength)
-            self.traits.append("ridge")
-            self.model = self.model + drawn.scaled(NodePenalty(drawn.penalty, features=list(self.names)))
-            self._add(((label, None, 1.0) for label in self.labels), drawn)
+            self._ridge()
 
     # ---- terms -------------------------------------------------------------------------------------------------------
     def plain(self) -> PlainProblem:
@@ -235,6 +231,13 @@ class Builder:
         for child, parent in parents.items():
             self._add([(child, parent, float(level[1 if deep and parent == "root" else 0]))], drawn)
         self.latent = [*parents, "root"]
+
+    def _ridge(self) -> None:
+        strength = float(self.losses.curvature * 10.0 ** self.rng.uniform(-4, -1))
+        drawn = self.draw("SquaredL2", self.d, strength=strength)
+        self.traits.append("ridge")
+        self.model = self.model + drawn.scaled(NodePenalty(drawn.penalty, features=list(self.names)))
+        self._add(((label, None, 1.0) for label in self.labels), drawn)
 
     def _add(
         self, ends: Iterable[tuple[Any, Any, float]], drawn: Drawn, columns: Array | None = None, center: Any = None
