@@ -265,7 +265,6 @@ class ChecksNames:
     elsewhere: ClassVar[Mapping[str, str]] = {}
 
     def __new__(cls, *args: Any, **given: Any) -> Self:
-        del args
         known = signature(cls.__init__).parameters if given else {}
         for name in given:
             if name not in known and not any(each.kind is each.VAR_KEYWORD for each in known.values()):

@@ -233,8 +233,7 @@ class _Reader:
     def fenced(self) -> str:
         """The expression between ``\\left`` and ``\\right``."""
         opening = self.atom()
-        inner = self.row("\\right")
-        return _row([opening, *inner, self.atom()])
+        return _row([opening, *self.row("\\right"), self.atom()])
 
 
 def _unseen(text: str) -> str:

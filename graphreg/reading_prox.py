@@ -204,8 +204,7 @@ class ProxPenalty(OwnDomain, AbstractPenalty):
             for r in RADII:
                 corners = 2.0 * r * k * axes
                 w, value = self._nearby(corners)
-                inside = (row_norm(corners - w) <= NEAR * r).all()
-                most.append(float(value.max()) if inside else np.inf)
+                most.append(float(value.max()) if (row_norm(corners - w) <= NEAR * r).all() else np.inf)
             if not np.isfinite(most[0]):
                 raise TermError(
                     f"no conjugate can be derived for the penalty {self.name} on {k} coordinates: it does not grow in "

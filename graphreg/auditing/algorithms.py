@@ -143,7 +143,6 @@ class AbstractAlgorithm(ABC):
 
     def check(self, problem: Problem) -> None:
         """Refuse a problem to which it is known not to apply."""
-        del problem
 
 
 @dataclass(frozen=True)

@@ -145,8 +145,7 @@ def balanced(form: Form, w: Array) -> list[Family]:
     """The families at the parameters (n_observed, d) of a limit, that with the least residual first."""
     if form.n * form.d > LARGEST:
         return []
-    forces = _Forces(form, with_latent(form, w))
-    return sorted(_families(forces), key=lambda each: each.residual)
+    return sorted(_families(_Forces(form, with_latent(form, w))), key=lambda each: each.residual)
 
 
 def accepted(families: list[Family]) -> tuple[Family, ...]:

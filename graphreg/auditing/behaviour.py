@@ -122,7 +122,8 @@ def too_long_for(algorithm: AbstractAlgorithm, problem: Problem, rounds: int, se
     edge, the losses, where it settles with losses and penalties that are weaker; empty where neither helps."""
     try:
         alone = rebuilt(problem, other=lambda term: on_graph(term, _first_edge))
-        alone = with_targets(alone, problem.form.labels[_first_link(problem.form)], 1.0) or alone  # so that ends differ
+        first = next((int(edge.tail[0]) for edge in problem.form.between if len(edge.tail)), 0)
+        alone = with_targets(alone, problem.form.labels[first], 1.0) or alone  # so that ends differ
         course = run(algorithm, alone, rounds, seed=seed)
         if settles(course) and limit_of(course, Optimum.of(alone)).kind == "right":  # else the step is not all
             return "it settles on a single edge, and not on this graph"
@@ -131,10 +132,6 @@ def too_long_for(algorithm: AbstractAlgorithm, problem: Problem, rounds: int, se
     if settles(run(algorithm, scaled(problem, SOFT, SOFT), rounds, seed=seed)):
         return f"it settles with losses and penalties x {SOFT}, so that the step is too long for these losses"
     return ""
-
-
-def _first_link(form: Form) -> int:
-    return next((int(edge.tail[0]) for edge in form.between if len(edge.tail)), 0)
 
 
 def _first_edge(graph: Graph) -> Graph:

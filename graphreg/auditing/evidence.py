@@ -175,9 +175,8 @@ class Evidence:
             self.add("order", "holds", "another order of the nodes changes nothing")
             tried = ("drift", "remark") in {(each.evidence, each.outcome) for each in self.found}
             if tried and not any(edge.ground for edge in problem.form.edges):  # on equal data one node changes nothing
-                self._withdraw(
-                    [each for each in self.found if each.evidence == "balance" and ONE.search(each.sentence)]
-                )
+                of_one = [each for each in self.found if each.evidence == "balance" and ONE.search(each.sentence)]
+                self._withdraw(of_one)
 
     def _withdraw(self, names: list[Finding]) -> None:
         self.found = [replace(each, outcome="remark") if each in names else each for each in self.found]

@@ -98,8 +98,7 @@ class Delays:
     def early(self) -> list[tuple[int, int]]:
         """The pairs (j, i) for which i knew of j before a message could have come, the earliest first, and of these the
         furthest apart, from which the others follow; none where several hops a round are the rule."""
-        k = self.hops_a_round
-        pairs = np.argwhere(self._far & (k * self._hops_after < self.hops)).tolist()
+        pairs = np.argwhere(self._far & (self.hops_a_round * self._hops_after < self.hops)).tolist()
         pairs.sort(key=lambda pair: (self.rounds[pair[0], pair[1]], -self.hops[pair[0], pair[1]]))
         return [(j, i) for j, i in pairs]
 
@@ -133,8 +132,7 @@ def delays(
     """The delays between all nodes; None where no targets can be changed. ``at`` is told how many runs are done."""
     form = problem.form
     n = form.space.n_observed
-    rng = np.random.default_rng(seed)
-    chosen = sorted(rng.permutation(n)[:NODES].tolist())
+    chosen = sorted(np.random.default_rng(seed).permutation(n)[:NODES].tolist())
     chosen = [j for j in chosen if with_targets(problem, form.labels[j], MOVES[0]) is not None]
     least = np.full((n, n), NEVER)
     _listen(algorithm, problem, seed, product(chosen, MOVES), least, at)
@@ -146,8 +144,7 @@ def confirmed(algorithm: AbstractAlgorithm, problem: Problem, found: Delays, see
     """The delays, after more has been tried of the messages that seem late: of an algorithm that sends signs, say,
     some messages show for the right changes only."""
     least = found.rounds.copy()
-    late = sorted({j for j, _ in found.late()})
-    _listen(algorithm, problem, seed, product(late, MORE_MOVES), least)
+    _listen(algorithm, problem, seed, product(sorted({j for j, _ in found.late()}), MORE_MOVES), least)
     return replace(found, rounds=least)
 
 

@@ -170,7 +170,6 @@ class Shown(Suggesting, ABC):
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """The same in several media, as Jupyter asks for it. The arguments are wishes, which it carries out itself."""
-        del include, exclude
         return {"text/plain": str(self), "text/html": self._repr_html_()}
 
 

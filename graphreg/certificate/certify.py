@@ -136,9 +136,8 @@ class Certifier:
         best = self.best_primal or Primal(np.inf, np.inf, np.zeros(self.form.shape), True)
         if found is None:
             none, lost = form.nothing(), np.full(form.n_components, -np.inf)
-            found = Dual(
-                -np.inf, Enclosed(lost, none, none.flows, "no dual point was found"), BoundSource(None, np.inf)
-            )
+            nowhere = Enclosed(lost, none, none.flows, "no dual point was found")
+            found = Dual(-np.inf, nowhere, BoundSource(None, np.inf))
         primal, dual, w, point = best.bound, found.bound, best.w, found.found.dual_point
         note = ""
         if own and self.best_primal is not None and self.best_dual is not None:

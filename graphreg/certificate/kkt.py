@@ -93,8 +93,7 @@ class KKT(ResultWithAssumptions):
         if self.reason:
             return [f"no optimality conditions in numbers: {self.reason}"]
         table = self.table.assign(worst_at=["-" if at is None else at for at in self.table["worst_at"]])
-        printed = PrintedTable(table, index=False, float_format="{:.3g}".format)
-        return [TITLE, printed, self._sum()]
+        return [TITLE, PrintedTable(table, index=False, float_format="{:.3g}".format), self._sum()]
 
     def _html(self) -> Iterator[Html]:
         if self.reason:
@@ -143,8 +142,7 @@ Line = tuple[str, str, str, float, float, Any, float]
 # ---- parts of the gap ------------------------------------------------------------------------------------------------
 def _parts(form: Form, certificate: Certificate) -> Iterator[Line]:
     """The parts of the gap that samples, edges and the balance of the nodes hold."""
-    floor = common(form).floor
-    yardstick = max(abs(certificate.primal), abs(certificate.dual), floor) or 1.0
+    yardstick = max(abs(certificate.primal), abs(certificate.dual), common(form).floor) or 1.0
     of_samples, of_edges = certificate.residuals
 
     def part(condition: str, term: str, each: Array, named: Callable[[int], Any]) -> Line:
@@ -160,8 +158,7 @@ def _parts(form: Form, certificate: Certificate) -> Iterator[Line]:
         else:
             condition = "flows are slopes of the penalty"
         yield part(condition, edge.name, each, form.keys(edge).__getitem__)
-    balance = form.conservation(certificate.dual_point)
-    held = np.einsum("ij,ij->i", certificate.w, balance)
+    held = np.einsum("ij,ij->i", certificate.w, form.conservation(certificate.dual_point))
     yield part("nodes are balanced", "<w_i, balance>", held, form.labels.__getitem__)
 
 

@@ -105,7 +105,10 @@ class Echelon:
         """True where the equation is new; None where it contradicts the others."""
         new = [*row, right]
         for pivot, known in zip(self.pivots, self.rows, strict=True):
-            _subtract(new, known, new[pivot])
+            if times := new[pivot]:
+                for j, x in enumerate(known):
+                    if x:
+                        new[j] -= times * x
         best = max(range(self.count), key=lambda j: abs(new[j]), default=0)
         if not self.count or not new[best]:
             return None if new[-1] else False
@@ -121,13 +124,6 @@ class Echelon:
             out[pivot] = Fraction(0)
             out[pivot] = right - sum((a * x for a, x in zip(row, out, strict=True) if a and x), Fraction(0))
         return out
-
-
-def _subtract(row: list[Fraction], other: list[Fraction], times: Fraction) -> None:
-    if times:
-        for j, x in enumerate(other):
-            if x:
-                row[j] -= times * x
 
 
 def correction(M: Any, right: Sequence[Fraction]) -> list[Fraction] | None:

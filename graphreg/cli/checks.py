@@ -126,8 +126,7 @@ def check_penalty(name: str, sizes: tuple[int, ...], seed: int, tolerance: float
 @tolerance_option
 def check_loss(name: str, seed: int, tolerance: float | None) -> int:
     """Check a loss: NAME, or MODULE:CLASS. It is tried on random data of a kind that it takes."""
-    loss = loss_of(name, seed)
-    return _say(gr.testing.check_loss(loss, seed=seed, tolerance=tolerance))
+    return _say(gr.testing.check_loss(loss_of(name, seed), seed=seed, tolerance=tolerance))
 
 
 def _say(report: Any) -> int:

@@ -161,8 +161,7 @@ def audit(read: Any, algorithm: str, html: Path | None, force: bool, **options: 
     from . import folder
 
     folder.check_new(html, force, "--html")
-    given = algorithm_of(algorithm, [read.folders.model, Path.cwd()])
-    report = gr.audit(read.problem, given, **options)
+    report = gr.audit(read.problem, algorithm_of(algorithm, [read.folders.model, Path.cwd()]), **options)
     exits.say(str(report))
     if html is not None:
         folder.write_all(html.parent, {html.name: plain_page("graphreg audit", report.__html__())})
@@ -205,7 +204,6 @@ def predict(read: Any, to: Outputs, rows: Path, kind: str, name: str | None, **a
         warning = f"the coefficients are not certified to the gap asked for: {solution.status}"
         exits.say(warning, err=True)
     table = with_predictions(frame, solution.predict(frame, kind), solution.status)
-    rows_of = table.drop(columns="prediction_status").to_dict("records")
-    document = {"status": solution.status, "rows": rows_of}
+    document = {"status": solution.status, "rows": table.drop(columns="prediction_status").to_dict("records")}
     to.deliver(table, table, document, text=printed(table, max_rows=20), warning=warning)
     return exits.of_status(solution.status)

@@ -80,7 +80,6 @@ def finishing() -> Generator[None]:
     before = signal.getsignal(signal.SIGINT)
 
     def hold_back(number: int, frame: FrameType | None) -> None:
-        del number, frame
         if pressed:
             raise KeyboardInterrupt
         pressed.append(True)

@@ -279,9 +279,8 @@ def dual(user: Form, center: Array | None = None) -> ConicProblem:
 
 def _edge_conjugate(edge: EdgeBlock, u: Any, constraints: list[Any]) -> list[Any]:
     c = edge.weight[:, None] * np.ones(u.shape)
-    value, domain = split(
-        edge.penalty.cvxpy_conjugate(u if isinstance(edge.penalty, AbstractConstraint) else cp.multiply(1.0 / c, u))
-    )
+    unit = u if isinstance(edge.penalty, AbstractConstraint) else cp.multiply(1.0 / c, u)
+    value, domain = split(edge.penalty.cvxpy_conjugate(unit))
     constraints += domain
     terms = [] if value is None else [edge.weight @ value]
     if edge.center is not None:

@@ -86,7 +86,6 @@ class SolverOutcome:
 
 def solved_apart(solver: Any, data: Any, warm_start: bool, verbose: bool, options: Any, cache: Any = None) -> Any:
     """What a solver of CVXPY's gives, by a process of its own."""
-    del warm_start, cache
     numbers = {key: value for key, value in data.items() if key != "param_prob"}  # which is of CVXPY's expressions
     return aside(_plain, type(solver), numbers, verbose, options)
 

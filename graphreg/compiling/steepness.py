@@ -59,9 +59,8 @@ def steepest(links: Sequence[Links], r: Array) -> tuple[Array, list[Array]]:
         z = cp.Variable(z0.shape)
         tie = z0 - z == 0
         value, domain = split(each.penalty.cvxpy(each.near * z))
-        bounds = (
-            bounds + sp.csr_array((each.weight, (each.component, np.arange(m))), shape=(size, m)) @ value / each.near
-        )
+        sums = sp.csr_array((each.weight, (each.component, np.arange(m))), shape=(size, m))
+        bounds = bounds + sums @ value / each.near
         constraints += [tie, *domain]
         zs.append(z)
         ties.append(tie)

@@ -75,8 +75,7 @@ class Map:
         dust = DUST * ((point.low != 0.0) | (point.error != 0.0))[self.column]
         off = upwards(off + (size + self.error) * point.error[self.column] + dust, 8)
         zero = np.zeros(len(p))
-        parts = [(self.row, Pair(p, e, off)), (self.row, Pair(lower, zero, zero))]
-        found = sums(parts, self.size)
+        found = sums([(self.row, Pair(p, e, off)), (self.row, Pair(lower, zero, zero))], self.size)
         bounds = down(found), 0.0 - down(Pair(-found.high, -found.low, found.error))
         return bounds[0].reshape(self.shape, order="F"), bounds[1].reshape(self.shape, order="F")
 

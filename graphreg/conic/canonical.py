@@ -173,10 +173,8 @@ def canonical(problem: Any, ours: Compiled | None = None) -> Canonical:
 
 def _without_infinite(A: Sparse, b: Array, blocks: tuple[Block, ...]) -> tuple[Sparse, Array]:
     """With 0 <= 1 in place of rows of lines that say less than infinity."""
-    always = np.isposinf(b)
-    always &= np.isin(
-        np.arange(len(b)), [i for x in blocks if x.kind == "nonneg" for i in range(*x.place.indices(len(b)))]
-    )
+    lines = [i for x in blocks if x.kind == "nonneg" for i in range(*x.place.indices(len(b)))]
+    always = np.isposinf(b) & np.isin(np.arange(len(b)), lines)
     A.data[np.repeat(always, np.diff(A.indptr))] = 0.0
     return A, np.where(always, 1.0, b)
 

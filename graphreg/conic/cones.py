@@ -144,8 +144,7 @@ def _semidefinite(v: Array, k: int) -> Array | None:
     F[np.ix_(live, live)] = Q * np.sqrt(values)
     j, i = np.tril_indices(k)
     share = np.where(i == j, 1.0, np.sqrt(2.0))
-    both = F[i][:, i] * F[j][:, j] + F[i][:, j] * F[j][:, i]
-    return both * share * share[:, None] / 4.0
+    return (F[i][:, i] * F[j][:, j] + F[i][:, j] * F[j][:, i]) * share * share[:, None] / 4.0
 
 
 def _three(V: Array, block: Block, dual: bool) -> Array | None:

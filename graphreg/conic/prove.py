@@ -45,8 +45,7 @@ def statement(p: Programme, offset: float, maximised: bool) -> dict[str, Any]:
         rows, size = block.place.stop - block.place.start, int(block.size)
         single = {"zero": rows, "nonneg": rows, "soc": size, "psd": size}.get(block.kind, 3)
         parameter = spell(block.size) if block.kind == "pow" else None
-        count = 1 if block.kind == "psd" else rows // single
-        cones += [[block.kind, single, parameter]] * count
+        cones += [[block.kind, single, parameter]] * (1 if block.kind == "psd" else rows // single)
     sense = "maximise" if maximised else "minimise"
     entries = {"P": _entries(p.P), "q": _doubles(p.q), "A": _entries(p.A), "b": _doubles(p.b)}
     return {"sense": sense, "offset": spell(float(offset)), **entries, "cones": cones}

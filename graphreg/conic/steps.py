@@ -61,8 +61,7 @@ def near(system: System, start: Array, least: float = 1.0, slack: Slack | None =
         return
     y = projected(start, system.blocks)
     e = inward(system.blocks, len(y))
-    inner = e != 0.0
-    scale = max(least, float(np.abs(y[inner]).max(initial=0.0)))
+    scale = max(least, float(np.abs(y[e != 0.0]).max(initial=0.0)))
     steps, some, tried = _Steps(system), False, set[bytes]()
 
     def found(shift: float, face: float = 0.0) -> list[Reached]:

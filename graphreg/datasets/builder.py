@@ -160,7 +160,9 @@ class Builder:
         self.model: Any = 0
         self.edges: list[PlainEdge] = []
         self.latent: list[Hashable] = []
-        self.groups = self._groups()
+        count = min(len(labels), int(rng.integers(1, 6)))
+        member = np.concatenate([np.arange(count), rng.integers(count, size=len(labels) - count)])
+        self.groups: dict[Hashable, str] = {x: f"cluster {c}" for x, c in zip(labels, member, strict=True)}
 
     def build(self, penalty: str, structure: str) -> None:
         on_nodes = issubclass(declared(AbstractPenalty)[penalty], AbstractOneSided) or structure == "node penalty"
@@ -189,8 +191,7 @@ class Builder:
             self.traits.append("edge weights")
             for _, _, attributes in graph.edges(data=True):
                 attributes["weight"] = self._weight()
-        features = self._features(columns)
-        self.model = self.model + drawn.scaled(TotalVariation(graph, drawn.penalty, features))
+        self.model = self.model + drawn.scaled(TotalVariation(graph, drawn.penalty, self._features(columns)))
         self._add(graph.edges(data="weight", default=1.0), drawn, columns)
 
     def _node_penalty(self, kind: str, subset: bool) -> None:
@@ -267,11 +268,6 @@ class Builder:
         """The names of the features whose coordinates these are."""
         classes = self.losses.classes
         return None if columns is None else [self.names[j // classes] for j in columns[::classes]]
-
-    def _groups(self) -> dict[Hashable, str]:
-        count = min(len(self.labels), int(self.rng.integers(1, 6)))
-        member = np.concatenate([np.arange(count), self.rng.integers(count, size=len(self.labels) - count)])
-        return {label: f"cluster {c}" for label, c in zip(self.labels, member, strict=True)}
 
     def _graph(self) -> nx.Graph:
         """A random graph with a random number of parts, each connected, and perhaps isolated nodes."""

@@ -207,8 +207,7 @@ def _one_family(
         rows[label] = X, y, offset, weight
         s = strength * weight * (1.0 / weight.sum() if factors is None else factors[label])
         parts.append(PlainSamples(label, family, X, y, s, offset, shape.delta, shape.tau, classes))
-    data = data_of(rng, family, rows, shape, names)
-    loss = term(rng, family, data, scale, shape)
+    loss = term(rng, family, data_of(rng, family, rows, shape, names), scale, shape)
     return (loss if strength == 1.0 else strength * loss), parts
 
 

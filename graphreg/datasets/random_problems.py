@@ -116,18 +116,12 @@ def random_problem(seed: int, hard: bool = False, *, loss: Choice = None, penalt
     structure = STRUCTURES[seed // (len(LOSSES) * len(PENALTIES)) % len(STRUCTURES)]
     traits = ([trait for trait in HARD if rng.random() < 0.5] or [HARD[int(rng.integers(len(HARD)))]]) if hard else []
     n, d = int(np.exp(rng.uniform(np.log(2), np.log(61)))), int(rng.integers(1, 9))
-    labels = _labels(rng, n)
+    kind, order = rng.integers(3), rng.permutation(n).tolist()
+    labels: list[Hashable] = [i if kind == 0 else f"node {i}" if kind == 1 else ("block", i) for i in order]
     losses = random_losses(rng, loss, labels, d, traits)
     factor = 10.0 ** rng.choice([-4, 3]) if "extreme strengths" in traits else 1.0
-    spread = Spread(factor, ridge=0.5 if losses.one_sided else 0.25)
-    builder = Builder(rng, labels, losses, traits, spread)
+    builder = Builder(rng, labels, losses, traits, Spread(factor, ridge=0.5 if losses.one_sided else 0.25))
     builder.build(penalty, structure)
     plain = builder.plain()
     model = losses.model + builder.model
     return RandomProblem(seed, hard, loss, penalty, structure, tuple(traits), plain.condition(), model, plain)
-
-
-def _labels(rng: np.random.Generator, n: int) -> list[Hashable]:
-    kind = rng.integers(3)
-    order = rng.permutation(n).tolist()
-    return [i if kind == 0 else f"node {i}" if kind == 1 else ("block", i) for i in order]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
@@ -63,9 +64,7 @@ class EdgeOrder:
         """All parts, stage by stage: no two parts of a stage have a node in common."""
         if self.first is None:
             return [[slice(0, len(self.tail))]]
-        parts = [
-            slice(begin, end) for begin, end in zip(self.first[:-1].tolist(), self.first[1:].tolist(), strict=True)
-        ]
+        parts = [slice(begin, end) for begin, end in pairwise(self.first.tolist())]
         stages = (parts[k : k + PARTS] for k in range(0, len(parts), PARTS))
         return [[part for part in stage if part.stop > part.start] for stage in stages]
 
@@ -153,7 +152,8 @@ def edge_order(tail: Array, head: Array, n: int, slices: bool) -> EdgeOrder:
     if slices and LONG * np.count_nonzero(np.bincount(head - tail + n)) <= len(tail):  # a run goes one way
         places = _along(tail, head)
         t, h = (tail, head) if places is None else (tail[places], head[places])
-        runs = _runs(t, h)
+        first = _starts(t, h)
+        runs = EdgeRuns(first, t[first[:-1]], h[first[:-1]])
         if LONG * len(runs.tail) <= len(t):
             high = np.maximum(t, h)[runs.first[1:] - 1]
             return EdgeOrder(places, t, h, _sweep(runs.tail, np.minimum(runs.tail, runs.head), high, n), runs)
@@ -208,11 +208,6 @@ def _starts(tail: Array, head: Array) -> Array:
     """The first edges of runs that stay in a group, and the number of edges."""
     breaks = (np.diff(tail) != 1) | (np.diff(head) != 1) | (tail[1:] % BLOCK == 0)
     return np.concatenate([[0], np.flatnonzero(breaks) + 1, [len(tail)]]).astype(np.int32)
-
-
-def _runs(tail: Array, head: Array) -> EdgeRuns:
-    first = _starts(tail, head)
-    return EdgeRuns(first, tail[first[:-1]], head[first[:-1]])
 
 
 def _sweep(tail: Array, low: Array, high: Array, n: int) -> Sweep:

@@ -200,8 +200,7 @@ def _polished(both: Callable[[Array], tuple[float, Array]], v: Array) -> Array:
 def _hessian(slope: Callable[[Array], Array], x: Array) -> Array:
     """The Hessian by central differences of exact derivatives."""
     h = 1e-4
-    rows = [(slope(x + h * e) - slope(x - h * e)) / (2.0 * h) for e in np.eye(len(x))]
-    H = np.array(rows)
+    H = np.array([(slope(x + h * e) - slope(x - h * e)) / (2.0 * h) for e in np.eye(len(x))])
     return (H + H.T) / 2.0
 
 

@@ -258,8 +258,7 @@ def compare_estimators(
         values["James-Stein"] = shrunken(flat, fits["single cluster"].components).coef
     coef = {name: by_label(flat.form.space.in_units(value), labels, names) for name, value in values.items()}
     errors = None if truth is None else _errors(coef, truth)
-    assumed = (*list(fits.values())[-1].assumed, FLAT)
-    return EstimatorComparison(coef, fits, errors, assumed)
+    return EstimatorComparison(coef, fits, errors, (*list(fits.values())[-1].assumed, FLAT))
 
 
 def _errors(coef: dict[str, pd.DataFrame], truth: Any) -> pd.DataFrame:
@@ -275,8 +274,7 @@ def _errors(coef: dict[str, pd.DataFrame], truth: Any) -> pd.DataFrame:
             raise DataError(
                 f"truth has {np.size(rows[label])} coefficients at the node {label!r} and the model {first.shape[1]}"
             )
-    w = np.array([np.asarray(rows[label], dtype=float) for label in first.index])
-    return _distances(coef, w)
+    return _distances(coef, np.array([np.asarray(rows[label], dtype=float) for label in first.index]))
 
 
 def _distances(coef: dict[str, pd.DataFrame], w: Array) -> pd.DataFrame:

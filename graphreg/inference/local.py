@@ -194,8 +194,7 @@ class LocalFits(Suggesting):
         Under the model's own noise, Var(s_r l'_r) = s_r l''_r up to a factor of the node, Omega is the covariance of
         the estimate, and the leverages are the samples' shares in that of C w_i: over the node they add up to k.
         """
-        P = self.inverse[self.fitted]
-        C = contrast @ P
+        C = contrast @ self.inverse[self.fitted]
         omega = C @ of_losses(self.form, np.nan_to_num(self.coef))[self.fitted] @ C.transpose(0, 2, 1)
         variance = np.einsum("ijj->ij", omega)
         size = np.divide(1.0, np.sqrt(variance), where=variance > 0.0, out=np.zeros_like(variance))

@@ -314,8 +314,7 @@ def _tree(clusters: Any, squared: AbstractQuadraticLoss, weights: Sequence[float
     if clusters is None:
         everything: dict[Hashable, Any] = {"all nodes": squared.data.labels}
         return Hierarchy.from_alpha(everything, alpha=0.0, gamma=1.0 if weights is None else weights[0])
-    levels = len(tree_levels(clusters))
-    return Hierarchy(clusters, [1.0] * levels if weights is None else weights)
+    return Hierarchy(clusters, [1.0] * len(tree_levels(clusters)) if weights is None else weights)
 
 
 def _values(components: Any, levels: int) -> Array:

@@ -28,8 +28,7 @@ class Reference:
 
     def p_values(self, statistic: Array) -> Array:
         df = np.where(self.residual_df > 0, self.residual_df, 1.0)
-        finite = np.where(np.isfinite(df), df, 1.0)
-        p = stats.f.sf(self.factor * statistic / self.k, self.k, finite)
+        p = stats.f.sf(self.factor * statistic / self.k, self.k, np.where(np.isfinite(df), df, 1.0))
         p = np.where(np.isinf(df), stats.chi2.sf(statistic, self.k), p)
         return np.where(self.residual_df > 0, p, np.where(np.isnan(statistic), np.nan, 1.0))
 

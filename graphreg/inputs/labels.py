@@ -128,9 +128,7 @@ def as_labels(given: Iterable[Any]) -> Labels:
     """The labels in their order, numpy's scalars as Python's; 0 to n - 1 without an object for each."""
     if isinstance(given, IntegerLabels):
         return given
-    if isinstance(given, IntegerIndex):
-        return IntegerLabels(len(given))
-    if isinstance(given, range) and given and given == range(len(given)):
+    if isinstance(given, IntegerIndex) or (isinstance(given, range) and given and given == range(len(given))):
         return IntegerLabels(len(given))
     if is_integers(given):
         return _of_integers(given)
@@ -390,8 +388,7 @@ def check_simple(labels: Labels, tail: Array, head: Array) -> None:
         raise GraphError(
             f"the node {labels[int(tail[loops[0]])]!r} has an edge to itself (a self loop); remove that edge"
         )
-    keys = np.minimum(tail, head) * len(labels) + np.maximum(tail, head)
-    ordered = np.sort(keys)
+    ordered = np.sort(np.minimum(tail, head) * len(labels) + np.maximum(tail, head))
     twice = ordered[1:][ordered[1:] == ordered[:-1]]
     if twice.size:
         i, j = divmod(int(twice[0]), len(labels))

@@ -31,7 +31,11 @@ def renewed(data: NodeData, given: Any) -> NodeData:
     elif isinstance(given, Mapping):
         new = _at_some_nodes(data, given)
     elif as_narwhals(given, "DataFrame") is not None:
-        new = _read_alike(data, given)
+        if data.columns is None:
+            raise DataError(
+                "the data before were not read from a frame, so that no frame can be read alike; give NodeData"
+            )
+        new = from_columns(given, data.columns)
     else:
         return _with_targets(data, given)
     for what, here, there in (("features", new.features, data.features), ("targets", new.targets, data.targets)):
@@ -41,13 +45,6 @@ def renewed(data: NodeData, given: Any) -> NodeData:
                 f"the new data have the {what} {said[0]}, and the data before have {said[1]}; give the same"
             )
     return new
-
-
-def _read_alike(data: NodeData, frame: Any) -> NodeData:
-    columns = data.columns
-    if columns is None:
-        raise DataError("the data before were not read from a frame, so that no frame can be read alike; give NodeData")
-    return from_columns(frame, columns)
 
 
 def _with_targets(data: NodeData, given: Any) -> NodeData:
@@ -96,7 +93,8 @@ def _together(one: NodeData, two: NodeData) -> NodeData:
 # ---- what is new -----------------------------------------------------------------------------------------------------
 def change(old: NodeData, new: NodeData) -> str:
     """The changes from one to the other, in words."""
-    if not _same_rows(old, new):
+    rows = "node", "X", "weights", "offset"
+    if old.labels != new.labels or not all(np.array_equal(getattr(old, x), getattr(new, x)) for x in rows):
         now, before = set(new.labels), set(old.labels)
         said = f"other rows: {_counted(new)}, where there were {_counted(old)}"
         more = [
@@ -115,11 +113,6 @@ def change(old: NodeData, new: NodeData) -> str:
         return "nothing changed"
     nodes = len(np.unique(new.node[moved]))
     return f"{moved.sum():,} of {new.n_samples:,} targets changed, at {nodes:,} of {len(new.labels):,} nodes"
-
-
-def _same_rows(old: NodeData, new: NodeData) -> bool:
-    names = "node", "X", "weights", "offset"
-    return old.labels == new.labels and all(np.array_equal(getattr(old, x), getattr(new, x)) for x in names)
 
 
 def _counted(data: NodeData) -> str:

@@ -86,7 +86,7 @@ def from_networkx(graph: nx.Graph, weight: str | None = "weight") -> Parts:
 # ---- lists of edges --------------------------------------------------------------------------------------------------
 def from_edges(edges: Iterable[Any], weights: Iterable[float] | None, nodes: Iterable[Hashable] | None) -> Parts:
     """Edges as they are listed, with the weights that stand beside them or apart."""
-    whole = _is_whole(edges)
+    whole = is_integers(edges, 2) and len(edges) > 0 and edges.shape[1] in (2, 3)  # rows of an array of integers
     entries: Any = edges if whole else _entries_of(edges)
     if weights is None:
         weight: Any = _own_weights(entries)
@@ -112,11 +112,6 @@ def from_edges(edges: Iterable[Any], weights: Iterable[float] | None, nodes: Ite
         label = plain_label(ends[unknown])
         raise GraphError(f"{edge} names the node {label!r}, not in nodes={did_you_mean(label, index)}; add it there")
     return tuple(index) if named is None else named, positions[::2], positions[1::2], weight
-
-
-def _is_whole(edges: Any) -> bool:
-    """True where the edges are the rows of an array of integers."""
-    return is_integers(edges, 2) and len(edges) > 0 and edges.shape[1] in (2, 3)
 
 
 def _own_weights(entries: Any) -> Any:
@@ -199,8 +194,7 @@ def from_points(points: Any, k: int, labels: Iterable[Hashable] | None, weight: 
     if k >= len(names):
         raise GraphError(f"k is {k}, and each of the {len(names)} points has {len(names) - 1} others; take a smaller k")
     tail, head = _neighbour_pairs(places, k)
-    squares = np.square(places[tail] - places[head]).sum(axis=1)
-    return names, tail, head, _distance_weights(squares, weight)
+    return names, tail, head, _distance_weights(np.square(places[tail] - places[head]).sum(axis=1), weight)
 
 
 def _places(points: Any, labels: Iterable[Hashable] | None) -> tuple[Array, Labels]:

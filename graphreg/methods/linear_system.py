@@ -100,7 +100,8 @@ def minimised(form: Form) -> tuple[Array, DualPoint, Hessian]:
     held, hessian = Held(form), Hessian(form)
 
     def at(w: Array) -> tuple[DualPoint, Array]:
-        point = _gradients(form, w)
+        flows = (0.0 * edge.difference(w) if fixes(form, edge) else edge.gradients(w) for edge in form.edges)
+        point = DualPoint(tuple(flows), form.gradient_prices(w))
         return point, np.where(held.mask, 0.0, form.conservation(point))
 
     w = held.values
@@ -176,8 +177,3 @@ def _weights(form: Form, edge: EdgeBlock) -> Array:
         return np.zeros((edge.count, 1))
     alike = type(edge.penalty.domain).conduct is FlowDomain.conduct  # else Q is in it
     return edge.weight[:, None] * (squares(edge.penalty, form.width(edge))[0, 0] if alike else 1.0)  # pyright: ignore[reportOptionalSubscript]  (what is missing is refused)
-
-
-def _gradients(form: Form, w: Array) -> DualPoint:
-    flows = (0.0 * edge.difference(w) if fixes(form, edge) else edge.gradients(w) for edge in form.edges)
-    return DualPoint(tuple(flows), form.gradient_prices(w))

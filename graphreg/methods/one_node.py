@@ -18,11 +18,10 @@ from ..running import AbstractDirectMethod, Outcome, Task
 from ..terms import Array
 from ..terms.losses import AbstractSmoothLoss
 from ..terms.penalties import (
-    AbstractConstraint,
-    AbstractEntrywise,
     AbstractNorm,
     AbstractSmoothPenalty,
     AbstractSupercoercive,
+    is_interval,
 )
 
 STEPS = 50
@@ -71,7 +70,7 @@ class OneNode(AbstractDirectMethod):
         out += [f"{b.name} has no predictors of one number" for b in form.samples if b.X is None or b.width > 1]
         kinked = _kinked(form)
         for edge in kinked:
-            if not _bounded(edge) and edge.penalty.pieces(form.width(edge)) not in (1, form.width(edge)):
+            if not is_interval(edge.penalty) and edge.penalty.pieces(form.width(edge)) not in (1, form.width(edge)):
                 out.append(f"{edge.name} has the penalty {edge.penalty.called()}, which is no norm L1 or L2")
         if (sum((np.bincount(edge.columns(form.d), minlength=form.d) for edge in kinked), np.zeros(1)) > 1).any():
             out.append(f"{' and '.join(dict.fromkeys(e.name for e in kinked))} have kinks on the same coordinates")
@@ -103,10 +102,6 @@ def _kinked(form: Form) -> list[EdgeBlock]:
     return [edge for edge in form.edges if not isinstance(edge.penalty, AbstractSmoothPenalty)]
 
 
-def _bounded(edge: EdgeBlock) -> bool:
-    return isinstance(edge.penalty, AbstractConstraint) and isinstance(edge.penalty, AbstractEntrywise)
-
-
 @dataclass(frozen=True)
 class _Kinks:
     """A penalty with kinks, or bounds, on some coordinates of the node."""
@@ -120,7 +115,7 @@ class _Kinks:
     def of(edge: EdgeBlock, d: int) -> _Kinks:
         at = edge.columns(d)
         center = np.zeros(len(at)) if edge.center is None else edge.center[0]
-        return _Kinks(edge, at, center, 0 if _bounded(edge) else edge.penalty.pieces(len(at)) or 0)
+        return _Kinks(edge, at, center, 0 if is_interval(edge.penalty) else edge.penalty.pieces(len(at)) or 0)
 
     def prox(self, v: Array, bend: Array) -> tuple[Array, Array]:
         """The prox at v (d,) where the curvatures are ``bend``, and the coordinates that are at no kink."""
@@ -303,8 +298,7 @@ class _Node:
     def tilted(self, w: Array, share: float) -> Array:
         """Near w, where flows do not push towards the side without a bound, at the cost of a share of the objective."""
         tilt, x = np.zeros(len(w)), self.X @ w
-        g = self.slope(x, w)
-        _, free = self.forward_backward(w, g)
+        _, free = self.forward_backward(w, self.slope(x, w))
         for kinks in self.kinks:
             if kinks.size == 0:
                 tilt[kinks.at] = np.where(free[kinks.at], kinks.edge.penalty.domain.interior(len(kinks.at)), 0.0)

@@ -228,7 +228,10 @@ def read_model(
     graphs = _by_name("graph", tables, lambda section: read_graph(section, folders, labels))
     sources = Sources(samples, graphs, folders)
     terms = build_terms(tables, sources)
-    _check_used(tables, sources)
+    for kind, by in (("data", "loss"), ("graph", "total variation, consensus or rows")):
+        for section in tables[kind]:
+            if (kind, section.keys.name) not in sources.used:
+                section.place.refuse(f"this table is used by no {by}; take it out, or name it there")
     problem = build_problem(terms, Place(path.name))
     return ModelFile(path, content, problem, method, options, tuple(samples.values()), tuple(graphs.values()), folders)
 
@@ -281,13 +284,6 @@ def _by_name(
         if names[k] is not None and names[k] in names[:k]:
             section.place.at("name").refuse(f"another table [[{kind}]] has the name {names[k]!r} already")
     return {name: read(section) for name, section in zip(names, sections, strict=True)}
-
-
-def _check_used(tables: Mapping[str, list[FileTable]], sources: Sources) -> None:
-    for kind, by in (("data", "loss"), ("graph", "total variation, consensus or rows")):
-        for section in tables[kind]:
-            if (kind, section.keys.name) not in sources.used:
-                section.place.refuse(f"this table is used by no {by}; take it out, or name it there")
 
 
 def _how(sections: list[FileTable], folders: Folders) -> tuple[AbstractMethod | None, dict[str, Any]]:

@@ -74,8 +74,7 @@ def _at(section: FileTable, pick: Pick) -> AbstractRows:
 
 
 def _across(section: FileTable, pick: Pick) -> AbstractRows:
-    graph = pick("graph", section, "across")
-    return w.at(features=section.keys.features).across(graph, section.keys.order)
+    return w.at(features=section.keys.features).across(pick("graph", section, "across"), section.keys.order)
 
 
 def _along(section: FileTable, pick: Pick) -> AbstractRows:

@@ -114,8 +114,7 @@ def _clusters(section: FileTable, sources: Sources) -> dict[Any, Any]:
 
 
 def rows(section: FileTable, sources: Sources) -> RowPenalty:
-    penalty = _penalty(section, sources)
-    return penalty(read_rows(section, sources.pick, sources.folders))
+    return _penalty(section, sources)(read_rows(section, sources.pick, sources.folders))
 
 
 BUILD = {build.__name__: build for build in (loss, total_variation, consensus, node_penalty, hierarchy, rows)}

@@ -239,7 +239,6 @@ def _stop(job: subprocess.Popen[bytes]) -> None:
 
 def _end(number: int, frame: FrameType | None) -> NoReturn:
     """Told to end: so are the ranks."""
-    del frame
     raise SystemExit(DIED + number)
 
 

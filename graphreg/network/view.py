@@ -312,9 +312,7 @@ class LocalView:
         fast = None if self.form.unlike_edges else kernels()
         if self.whole_graph is None:
             return None if fast is None or type(engine) is not InProcess else self._rounds_by(fast, self._orders)
-        if not isinstance(engine, AbstractPartEngine):
-            return None
-        if not engine.everywhere(fast is not None) or fast is None:
+        if not isinstance(engine, AbstractPartEngine) or not engine.everywhere(fast is not None) or fast is None:
             return None
         return self._rounds_by(fast, self._orders, Rest(self.entries, engine.fill))
 

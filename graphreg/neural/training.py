@@ -185,7 +185,11 @@ def train(
     checks.count(rounds, "rounds")
     chosen = PrimalDual(balance=1.0, relaxation=1.0) if method is None else method
     form = _form(networks, Model(()) if penalty is None else Model.of(penalty))
-    _check_method(chosen, form)
+    METHOD(chosen, "method", MethodError)
+    if isinstance(chosen, PrimalDual) and chosen.inexact is not None:
+        raise MethodError("how inexact the networks are is said by their optimizer and steps; leave out inexact")
+    if missing := chosen.missing(form):
+        raise MethodError(f"{chosen.name} does not apply: {'; '.join(missing)}", missing)
     baseline = isinstance(chosen, AbstractBaseline)
     target, iteration = (chosen.target(form), chosen.iteration) if baseline else (form, chosen)
     view, n = _NetworkView(target, InProcess(Ledger()), networks=networks), form.space.n_observed
@@ -220,12 +224,3 @@ def _form(networks: LocalNetworks, model: Model) -> Form:
         raise DataError(said)
     index = {label: i for i, label in enumerate(dict.fromkeys((*networks.labels, *nodes)))}
     return lower(model, Space(index, networks.coordinates, np.arange(networks.d)))
-
-
-def _check_method(method: Any, form: Form) -> None:
-    METHOD(method, "method", MethodError)
-    if isinstance(method, PrimalDual) and method.inexact is not None:
-        raise MethodError("how inexact the networks are is said by their optimizer and steps; leave out inexact")
-    missing = method.missing(form)
-    if missing:
-        raise MethodError(f"{method.name} does not apply: {'; '.join(missing)}", missing)

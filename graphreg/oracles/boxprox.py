@@ -125,7 +125,9 @@ def widths(box: Boxes, at: Target, w: Array) -> Array:
 
 def smoothed(box: Boxes, at: Target, base: Array, width: Array, w: Array) -> tuple[Array, Array]:
     """The minimiser of phi, from w, and its prices; ``width`` is eps (high - low) per sample, ``base`` is b."""
-    phi = every = _smooth(box, at, base, width)
+    span = box.high - box.low
+    eps = width / np.where(span > 0.0, span, 1.0)
+    phi = every = SmoothedProblem(box, at, base, eps, eps * (box.low - base), eps * (box.high - base))
     out, nodes = w.copy(), np.arange(len(w))
     x = box.predict(w)
     left = np.ones(len(w), dtype=bool)  # nodes that are not there yet; each decides for itself
@@ -152,12 +154,6 @@ def smoothed(box: Boxes, at: Target, base: Array, width: Array, w: Array) -> tup
             break
     out[nodes] = w
     return out, every.price(box.predict(out))
-
-
-def _smooth(box: Boxes, at: Target, base: Array, width: Array) -> SmoothedProblem:
-    span = box.high - box.low
-    eps = width / np.where(span > 0.0, span, 1.0)
-    return SmoothedProblem(box, at, base, eps, eps * (box.low - base), eps * (box.high - base))
 
 
 def _newton(phi: SmoothedProblem, w: Array, x: Array) -> tuple[Array, Array, Array]:

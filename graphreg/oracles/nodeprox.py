@@ -109,8 +109,7 @@ class GramProx(AbstractNodeProx):
     @cached_property
     def factorised(self) -> QuadraticProx:
         """The prox by eigenvectors."""
-        H = self.H.dense()
-        values, V = of_stack(np.linalg.eigh, H, 10.0)
+        values, V = of_stack(np.linalg.eigh, self.H.dense(), 10.0)
         values = np.where(values > 1e-15 * values[:, -1:], values, 0.0)
         pull = np.where(values > 0, np.matmul(self.h[:, None, :], V)[:, 0, :], 0.0)
         return QuadraticProx(self.nodes, np.ascontiguousarray(V), values, pull)
@@ -168,8 +167,7 @@ class SmoothSamples:
 
     def slope(self, x: Array, w: Array) -> Array:
         """The gradient at w, whose predictors are x, (g, d)."""
-        prices = self._scaled(self._each(self.loss.gradient, x))
-        return adjoint(self.XT, prices) + self.weight * (w - self.v)
+        return adjoint(self.XT, self._scaled(self._each(self.loss.gradient, x))) + self.weight * (w - self.v)
 
     def value(self, x: Array, w: Array) -> Array:
         """(g,)."""

@@ -173,7 +173,11 @@ def plot_recovery(
     number = np.array([shown.index(c) if (c := recovery.clusters[x]) in shown else -1 for x in labels])
     loose = np.array([x in recovery.violating.get(recovery.clusters[x], ()) for x in labels]) & (number >= 0)
     axes, nodes = axes_for(ax, (8.0, 6.0)), np.flatnonzero(number >= 0)
-    kinds = _kinds(recovery, number, loose)
+    ends = np.stack([recovery.graph.tail, recovery.graph.head], axis=1)
+    ends = ends[(number[ends] >= 0).all(axis=1)]
+    inside = number[ends[:, 0]] == number[ends[:, 1]]
+    cut = inside & (loose[ends[:, 0]] != loose[ends[:, 1]])
+    kinds = [ends[~inside], ends[inside & ~cut], ends[cut]]  # of the entries of `EDGES`
     at = {int(i): k for k, i in enumerate(nodes)}
     pairs = [(at[i], at[j]) for ends in kinds for i, j in ends.tolist()]
     place = np.full((len(labels), 2), np.nan)
@@ -185,15 +189,6 @@ def plot_recovery(
     holds = sum(tests[c].holds for c in shown)
     title = f"{count(len(shown), 'cluster')}, {holds} well-connected at the strength {recovery.strength:.4g}"
     return framed(axes, title, 0.12)
-
-
-def _kinds(recovery: Recovery, number: Array, loose: Array) -> list[Array]:
-    """The ends (m, 2) of the edges of each entry of `EDGES`, among the nodes that are shown."""
-    ends = np.stack([recovery.graph.tail, recovery.graph.head], axis=1)
-    ends = ends[(number[ends] >= 0).all(axis=1)]
-    inside = number[ends[:, 0]] == number[ends[:, 1]]
-    cut = inside & (loose[ends[:, 0]] != loose[ends[:, 1]])
-    return [ends[~inside], ends[inside & ~cut], ends[cut]]
 
 
 def _nodes(axes: Axes, place: Array, number: Array, loose: Array, shown: list[Hashable]) -> None:

@@ -122,8 +122,7 @@ def plot_selection(selection: EdgeSelection, positions: Positions = None, ax: Ax
         draw_group(axes, place[np.flatnonzero(component == number)], number, area_of(graph.n_nodes), None)
     write_labels(axes, graph.labels, place, component.tolist())
     groups = count(int(component.max()) + 1, "component")
-    title = f"{count(graph.n_nodes, 'node')} in {groups} of the kept edges"
-    return framed(axes, title, 0.12)
+    return framed(axes, f"{count(graph.n_nodes, 'node')} in {groups} of the kept edges", 0.12)
 
 
 # ---- a picture of the joint confidence region of two coefficients. matplotlib is imported when one is drawn ----------

@@ -167,9 +167,8 @@ def write_labels(axes: Axes, labels: Sequence[Hashable], place: Array, ranks: Se
     if len(labels) > MOST_LABELS:
         return
     inside = [len(visible(label)) <= LONGEST_INSIDE for label in labels]
-    sides = _sides(
-        axes, [0 if within else len(picture(label)) for label, within in zip(labels, inside, strict=True)], place
-    )
+    lengths = [0 if within else len(picture(label)) for label, within in zip(labels, inside, strict=True)]
+    sides = _sides(axes, lengths, place)
     for i, (label, within, (x, y)) in enumerate(zip(labels, inside, sides, strict=True)):
         rank = ranks[i] if i < len(ranks) else None
         dark = rank is not None and bool(luminance(colours.to_rgb(f"C{rank % 10}")) < DARK)

@@ -103,9 +103,8 @@ def plot_map(
     else:
         areas = _cells(solution.labels) if outlines is None else outlines_of(outlines, solution.labels, key)
         lines, pairs = _draw_areas(axes, areas, outlines is None, values, colours)
-    _draw_boundary(
-        axes, lines, boundary(solution, pairs, prove), float(np.clip((MANY / len(values)) ** 0.25, 0.6, 1.0))
-    )
+    share = float(np.clip((MANY / len(values)) ** 0.25, 0.6, 1.0))
+    _draw_boundary(axes, lines, boundary(solution, pairs, prove), share)
     axes.set_axis_off()
     label = f"{name} ({visible(unit)})" if unit else name
     bar: Any = axes.figure.colorbar(colours.mapping, ax=axes, shrink=0.85, pad=0.02)
@@ -206,8 +205,7 @@ def _draw_points(axes: Axes, solution: Solution, place: Array, values: Array, co
     style: dict[str, Any] = {"s": area, "edgecolors": "0.3", "linewidths": min(0.6, area / 30.0), "zorder": 2}
     for chosen, mark, said in ((known & ~below, "o", "0 and above"), (known & below, "v", "below 0")):
         if chosen.any():
-            face = colours.mapping.to_rgba(values[chosen])
-            axes.scatter(*place[chosen].T, c=face, marker=mark, **style)
+            axes.scatter(*place[chosen].T, c=colours.mapping.to_rgba(values[chosen]), marker=mark, **style)
             if colours.diverging:
                 entry: dict[str, Any] = style | {"s": float(np.clip(area, 40.0, 90.0)), "linewidths": 0.6}
                 axes.scatter([], [], c="0.7", marker=mark, label=said, **entry)

@@ -87,19 +87,15 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
         0."""
         size, programme = row_norm(linear), self.programme
         if self.homogeneous:
-            return programme.scaled(
-                factor, linear, near, size, np.maximum(size, LEAST_PULL * factor * programme.strength)
-            )
+            pull = np.maximum(size, LEAST_PULL * factor * programme.strength)
+            return programme.scaled(factor, linear, near, size, pull)
         start, length = starts(self.value, factor, linear, near)
         units = np.maximum(length, programme.least_length + near * LEAST_LENGTH * size)
-        pull = self._pull(factor, start * (units / length)[:, None])
-        return programme.scaled(factor, linear, near, units, np.maximum(pull, size))
-
-    def _pull(self, factor: Array, start: Array) -> Array:
-        """About the slope of ``factor phi`` where minimisers are sought; just beyond, where it is flat until there."""
-        phi = self.value(start)
+        start = start * (units / length)[:, None]
+        phi = self.value(start)  # its slope is pulled by; just beyond, where it is flat until there
         slope = np.where(phi > 0.0, phi, self.value(2.0 * start)) / np.maximum(row_norm(start), 1e-300)
-        return factor * np.where(np.isfinite(slope), slope, 0.0)
+        pull = factor * np.where(np.isfinite(slope), slope, 0.0)
+        return programme.scaled(factor, linear, near, units, np.maximum(pull, size))
 
     def conjugate(self, u: Array) -> Array:
         inside = np.flatnonzero(self.gauge(u) <= 1.0)
@@ -223,8 +219,7 @@ class MappedNorm(AbstractConePenalty):
         for _ in range(ROUNDS):
             x = at[live]
             new = self.norm.project_dual(x - pace * (by_row(x, G) - Rv[live]), r[live])
-            moved = new - y[live]
-            at[live], y[live] = new + momentum * moved, new
+            at[live], y[live] = new + momentum * (new - y[live]), new
             live = live[np.abs(new - x).max(axis=1) > least[live]]
             if not len(live):
                 break

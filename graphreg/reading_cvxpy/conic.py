@@ -220,7 +220,10 @@ class ConeProgramme:
         Q = _block_diagonal(P, scale[:, None] * P.data + near[:, None] * Z.data)
         blocks = _block_diagonal(A, np.broadcast_to(A.data, (m, A.nnz)))
         cones = [each for _ in range(m) for each in (*dims_to_solver_cones(self.dims), *further)]
-        answer = _clarabel().DefaultSolver(Q, q.ravel(), blocks, b.ravel(), cones, _settings(tolerance)).solve()
+        settings: Any = _clarabel().DefaultSettings.default()
+        settings.verbose, settings.max_threads = False, 1
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
+        answer = _clarabel().DefaultSolver(Q, q.ravel(), blocks, b.ravel(), cones, settings).solve()
         x, y = np.asarray(answer.x).reshape(m, n), np.asarray(answer.z).reshape(m, -1)
         Qx = scale[:, None] * (x @ self.P) + near[:, None] * self._on_z(x[:, : self.k])
         return str(answer.status), _bounded(x, y, Qx, q, A, b)
@@ -293,11 +296,3 @@ def cone_programme(function: Callable[[Any], Any], k: int, strength: float) -> C
 
 def _clarabel() -> Any:
     return importlib.import_module("clarabel")  # its classes are compiled, and untyped
-
-
-def _settings(tolerance: float) -> Any:
-    settings = _clarabel().DefaultSettings.default()
-    settings.verbose = False
-    settings.max_threads = 1
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
-    return settings

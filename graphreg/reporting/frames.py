@@ -176,8 +176,7 @@ def floats(values: Array) -> str:
 
 def size_of(form: Form) -> int:
     """About how many characters a frame of the page takes."""
-    m = len(ends_of(form))
-    return (4 * form.n * (form.d + 2) + 2 * form.n + 25 * m) * 4 // 3
+    return (4 * form.n * (form.d + 2) + 2 * form.n + 25 * len(ends_of(form))) * 4 // 3
 
 
 # ---- names of clusters that last while a slider moves: a cluster keeps the name of the one that most of it comes from

@@ -68,8 +68,7 @@ def _is_radial(edge: EdgeBlock, k: int) -> bool:
     """True where phi is a function of the Euclidean length, as was tried."""
     if k == 1:
         return True
-    rng = np.random.default_rng(0)
-    q = rng.standard_normal((6, k))
+    q = np.random.default_rng(0).standard_normal((6, k))
     q = np.vstack([np.eye(1, k), q / np.linalg.norm(q, axis=1)[:, None]])
     for length in (0.1, 1.0, 7.0):
         value = edge.penalty.value(length * q)

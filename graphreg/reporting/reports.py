@@ -134,7 +134,8 @@ def _iterates(solution: Solution) -> list[Frame]:
     flows = [None if kept is None else tuple(part[k] for part in kept) for k in rows]
     points = list(zip(observed["w"][rows], flows, strict=True))
     bounds, rounds = _bounds(form, points), observed.rounds[rows]
-    sent = _between_checks(solution, rounds)
+    known = [(0, 0), *((each.round, each.bytes) for each in solution.trace.records)]
+    sent = np.rint(np.interp(rounds, *np.array(sorted(known), dtype=float).T))  # on straight lines between the checks
     frames: list[Frame] = []
     for (w, u), after, bytes_, found in zip(points, rounds.tolist(), sent.tolist(), bounds, strict=True):
         facts = {"label": f"round {after}", "round": after, "said": _of_round(after, found), "iterate": True}
@@ -215,12 +216,6 @@ def _check(after: int, sent: int, found: Record | Certificate, certified: bool =
 def _bounds_of(found: Record | Certificate, certified: bool = True) -> dict[str, float | None]:
     bounds = {"gap": found.relative_gap, "primal": found.primal, "dual": found.dual if certified else np.nan}
     return {name: _number(value) for name, value in bounds.items()}
-
-
-def _between_checks(solution: Solution, rounds: Array) -> Array:
-    """Bytes sent by these rounds, on straight lines between the checks of a run."""
-    known = [(0, 0), *((each.round, each.bytes) for each in solution.trace.records)]
-    return np.rint(np.interp(rounds, *np.array(sorted(known), dtype=float).T))
 
 
 def _runs(solution: Solution, comparison: Comparison | None) -> list[dict[str, Any]]:

@@ -172,8 +172,7 @@ class Checks:
     def _groups(self, inside: tuple[Array, ...], k: int) -> Groups:
         """The groups that flows hold together, found once."""
         if self.grouped is None or self.grouped[0] is not inside:
-            form = self.certifier.form
-            found = groups_of_flows(form, inside, fast=self._fast(k))
+            found = groups_of_flows(self.certifier.form, inside, fast=self._fast(k))
             assert found is not None  # as many as there are may be left
             self.grouped = inside, found
         return self.grouped[1]

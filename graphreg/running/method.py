@@ -85,7 +85,6 @@ class AbstractMethod(ABC):
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
         """Refuses an option that the method does not have (see `check_options`)."""
-        del args
         check_options(cls, options)
         return super().__new__(cls)
 
@@ -123,7 +122,6 @@ class AbstractMethod(ABC):
         """Each reason why nothing is known of its convergence to the optimum of a problem to which it applies, as a
         sentence that begins small: options beyond their bounds, formulas as they are printed. Its answers are certified
         all the same."""
-        del form
         return ()
 
     def cost(self, costs: Costs) -> tuple[float, float]:
@@ -140,7 +138,6 @@ class AbstractMethod(ABC):
     def nearer(self, form: Form) -> str:
         """The options to take, "take decreasing=True", where those given may stay at a distance from the optimum of a
         form, however many rounds there are; "" where these lead there."""
-        del form
         return ""
 
     @property
@@ -236,7 +233,6 @@ class AbstractIteration(AbstractMethod):
     def resume(self, view: LocalView, state: Any, start: Start | None) -> Any:
         """The state before the first round at other strengths of a problem, from the last one there: what is worth
         keeping beside ``start``, which is near both."""
-        del state
         return self.init(view, start)
 
     @abstractmethod
@@ -246,7 +242,6 @@ class AbstractIteration(AbstractMethod):
     def steps(self, state: Any, count: int) -> tuple[Any, int]:
         """The state after one more round, or several at once where that is faster, and how many they were: at most
         ``count``. Nobody looks at those between."""
-        del count
         return self.step(state), 1
 
     def polishes(self) -> bool:
@@ -264,23 +259,19 @@ class AbstractIteration(AbstractMethod):
 
     def judge(self, state: Any, certifier: Certifier) -> Certifier:
         """The certifier of the point: of a method whose problem depends on what it finds, one of that problem."""
-        del state
         return certifier
 
     def early(self, state: Any) -> bool:
         """True where it is too early to look at the point, to certify it and stop: the method has yet to make a
         choice."""
-        del state
         return False
 
     def known_gap(self, state: Any) -> tuple[float, float] | None:
         """About the relative gap that the point will be certified to, and the objective, where the state itself tells
         them, so that nothing need be screened; None elsewhere."""
-        del state
 
     def over(self, state: Any) -> bool:
         """True where no further round would lead anywhere, as the state itself tells."""
-        del state
         return False
 
     def without_messages(self) -> str:
@@ -298,7 +289,6 @@ class AbstractIteration(AbstractMethod):
     def gathered(self, state: Any) -> dict[str, Any]:
         """The findings of the method beside its point (averages, moments, assignments), by name: numbers, or arrays
         with one row per node of the view."""
-        del state
         return {}
 
 
@@ -329,7 +319,6 @@ class AbstractEngine(ChecksFields, ABC):
     def remedy(self, form: Form, method: AbstractMethod) -> str:
         """What to do where a run of a method does not end at the optimum of a form for a reason of the engine's, if it
         has one."""
-        del form, method
         return ""
 
     @property
@@ -346,5 +335,4 @@ class AbstractEngine(ChecksFields, ABC):
     def everywhere(self, form: Form, method: AbstractMethod, budget: Budget, solve: Callable[[], T]) -> T:
         """The value of ``solve`` for the form, the method and the budget. Where several processes run the same
         script it is called by one of them."""
-        del form, method, budget
         return solve()

@@ -121,7 +121,6 @@ class Standing:
         return state
 
     def held(self, state: Point) -> dict[str, Seen]:
-        del state
         return {}
 
 

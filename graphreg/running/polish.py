@@ -311,9 +311,8 @@ def routed(repair: Repair, found: Guess, w: Array, flows: tuple[Array, ...]) -> 
         taken.append(edge.clip(np.where(fused, u, _gradient(edge.penalty, edge.weight, edge.apply(w)))))
         c = edge.weight[:, None]
         readiness = c * np.maximum(edge.penalty.domain.share(taken[-1] / c), LEAST)
-        conductances.append(
-            np.where(fused if readiness.shape[1] > 1 or found.cluster is None else fused[:, :1], readiness, 0.0)
-        )
+        where = fused if readiness.shape[1] > 1 or found.cluster is None else fused[:, :1]
+        conductances.append(np.where(where, readiness, 0.0))
     point = DualPoint(tuple(taken), form.gradient_prices(w))
     z, iterations = edge_system(form, tuple(conductances), found.kept).solve(form.conservation(point), 1e-13, CG_STEPS)
     repair.exchanges += iterations + 1

@@ -373,14 +373,7 @@ class Solution(Shown):
         shortcut("Solution.save")(self, path)
 
     @checks.named
-    def report(
-        self,
-        file: str | Path,
-        *,
-        positions: Any = None,
-        outlines: Any = None,
-        comparison: Any = None,
-    ) -> None:
+    def report(self, file: str | Path, *, positions: Any = None, outlines: Any = None, comparison: Any = None) -> None:
         """Write the answer as one page that opens offline: the model, its dual and its optimality conditions, the
         certificate in words, the graph, every edge with its Fenchel-Young equality, and both bounds by round and bytes.
 

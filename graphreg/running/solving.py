@@ -225,8 +225,7 @@ class Task:
         """The outcome, judged, where the time is up or Ctrl-C is pressed outside of all rounds."""
         try:
             with afresh():
-                outcome = Outcome(self.certifier.best(), self.certifier, ended)
-                return statuses.judged(outcome, self.budget.gap)
+                return statuses.judged(Outcome(self.certifier.best(), self.certifier, ended), self.budget.gap)
         except (OutOfTimeError, KeyboardInterrupt):
             return _without_answer(self.form, ended, statuses.BEFORE[ended])
 

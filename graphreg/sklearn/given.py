@@ -232,5 +232,4 @@ def pooled(loss: AbstractLoss, ridge: float, n: int) -> Problem:
     """The same problem with one parameter vector for all n nodes: samples weigh what they weigh at their nodes, and
     each node has its ridge."""
     data = replace(loss.data, labels=(ALL,), node=np.zeros_like(loss.data.node), weights=loss.scales())
-    common = replace(loss, data=data, scale="sum", **loss.coding())
-    return problem_of(common, None, None, 0.0, n * ridge)
+    return problem_of(replace(loss, data=data, scale="sum", **loss.coding()), None, None, 0.0, n * ridge)

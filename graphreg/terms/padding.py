@@ -165,8 +165,7 @@ def lanes_of(counts: Array) -> tuple[int, ...]:
 def batches(node: Array, X: Array, lanes: tuple[int, ...] | None = None) -> tuple[Batch, ...]:
     """The samples (node (M,), design (M, d)) grouped by node, nodes grouped by their number of samples: each is in the
     smallest of the ``lanes`` (by default `lanes_of` these nodes) that has room for it."""
-    ordered = bool((node[1:] >= node[:-1]).all())
-    order = None if ordered else np.argsort(node, kind="stable")
+    order = None if (node[1:] >= node[:-1]).all() else np.argsort(node, kind="stable")
     at = node if order is None else node[order]
     start = np.concatenate([[0], np.flatnonzero(at[1:] != at[:-1]) + 1]) if len(at) else np.zeros(0, dtype=np.intp)
     nodes, count = at[start], np.diff(start, append=len(at))

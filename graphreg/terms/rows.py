@@ -821,8 +821,7 @@ class Grouped(AbstractRowsOfRows):
         return [self._of(made, size, keys, found) for size, keys in by_size.items()]
 
     def _of(self, made: Made, size: int, keys: list[Hashable], found: Mapping[Hashable, list[int]]) -> Made:
-        rows = np.array([r for key in keys for r in found[key]])
-        some = made.taken(rows)
+        some = made.taken(np.array([r for key in keys for r in found[key]]))
         b, c, pieces = some.b.reshape(len(keys), -1), some.c[::size], size * some.pieces
         return replace(some, b=b, c=c, keys=tuple(keys), nodes=False, pieces=pieces, edges=None, owners=None)
 

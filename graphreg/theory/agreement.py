@@ -245,8 +245,7 @@ def strength_bounds(
             if not vary.plain:
                 return _on_rows(vary, RowNetwork(network.blocks, network.weights, network.shape), smooth, close)
             solution = pooled(vary, vary.consensus_network, smooth)
-            c = solution.certificate.w
-            r = network.balanced(smooth.gradient(c))
+            r = network.balanced(smooth.gradient(solution.certificate.w))
         at("flows and directions that bound it")
         routes = route(network, r, close)
     with afresh(None):

@@ -155,7 +155,7 @@ def well_connected(graph: Any, demand: Any, *, seconds: float | None = None) -> 
 
 def examine(graph: Graph, demand: Array) -> WellConnected:
     """`well_connected` of checked arguments."""
-    parts = _parts(graph)
+    parts = tuple(tuple(graph.labels[i] for i in part) for part in groups_of(graph.components()))
     routing = CutGraph(graph.n_nodes, graph.tail, graph.head, graph.weight)
     found = _multiple(routing, demand) if len(parts) == 1 else _apart(graph, demand)
     finite = np.where(np.arange(graph.n_nodes) == found.sink, 0.0, demand)
@@ -203,8 +203,7 @@ def _apart(graph: Graph, demand: Array) -> Multiple:
     component = graph.components()
     largest = int(np.argmax(np.bincount(component)))
     away = component == int(largest == 0)  # the first of the others
-    sink = int(np.argmax(np.where(component == largest, demand, -1.0)))
-    return Multiple(0.0, sink, away, (away, ~away))
+    return Multiple(0.0, int(np.argmax(np.where(component == largest, demand, -1.0))), away, (away, ~away))
 
 
 def _assumed(routing: CutGraph, demand: Array) -> tuple[str, ...]:
@@ -216,10 +215,6 @@ def _assumed(routing: CutGraph, demand: Array) -> tuple[str, ...]:
         "the weights and demands as given: a statement about this graph, with nothing random in it",
         f"t* > 1 is decided {how}{unit}; equality in (35) does not hold",
     )
-
-
-def _parts(graph: Graph) -> tuple[tuple[Hashable, ...], ...]:
-    return tuple(tuple(graph.labels[i] for i in part) for part in groups_of(graph.components()))
 
 
 def _labels(graph: Graph, inside: Array) -> tuple[Hashable, ...]:

@@ -122,8 +122,7 @@ def pooled_on_rows(vary: Varying, rows: RowNetwork, smooth: SmoothObjective) -> 
         g, H = smooth.gradient(x.reshape(form.shape)).ravel(), smooth.hessian(x.reshape(form.shape))
         step = saddle(sp.csr_array(H + ties), K)(np.concatenate([-g, rows.base - K @ x]))
         x = x + step[:size]
-    c = x.reshape(form.shape)
-    return c, step[size:]
+    return x.reshape(form.shape), step[size:]
 
 
 def route_on_rows(rows: RowNetwork, r: Array, u: Array) -> Routes:

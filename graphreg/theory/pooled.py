@@ -138,7 +138,10 @@ def newton(smooth: SmoothObjective, S: sp.csr_array, w: Array) -> Array:
     def step(theta: Array) -> tuple[Array, float]:
         w = spread(theta)
         g = S.T @ smooth.gradient(w).ravel()
-        move = _solve(S.T @ (smooth.hessian(w) @ S), g)
+        H = S.T @ (smooth.hessian(w) @ S)
+        lift = 1e-13 * float(H.diagonal().max(initial=0.0)) + 1e-300  # by rounding, where H may be singular
+        A = sp.csc_array(H + lift * sp.eye_array(len(g)))
+        move = carry_out(lambda: splu(A).solve(g))
         return move, float(g @ move)
 
     with np.errstate(over="ignore", invalid="ignore"):
@@ -148,14 +151,6 @@ def newton(smooth: SmoothObjective, S: sp.csr_array, w: Array) -> Array:
         while near and (found := step(theta))[1] < 0.25 * gain:  # quadratic convergence: full steps, while they help
             theta, gain = theta - found[0], found[1]
     return spread(theta)
-
-
-def _solve(H: sp.csr_array, g: Array) -> Array:
-    """H^-1 g, with the diagonal lifted by rounding where H may be singular."""
-    diagonal = H.diagonal()
-    lift = 1e-13 * float(diagonal.max(initial=0.0)) + 1e-300
-    A = sp.csc_array(H + lift * sp.eye_array(len(g)))
-    return carry_out(lambda: splu(A).solve(g))
 
 
 # ---- a step off a point, and what the objective loses by it, computed without the difference of two large numbers ----

@@ -285,9 +285,8 @@ def _merged(network: Network, r: Array, flows: Flows, awake: Array) -> tuple[Flo
         network.blocks, network.columns, network.weights, network.where, open_, strict=True
     ):
         units.append((load * total)[where[e]])
-        links.append(
-            Links(b.penalty, columns, sp.csr_array(b.K[e] @ S), A[e] / total[where[e]], where[e], near(b, len(columns)))
-        )
+        K, share = sp.csr_array(b.K[e] @ S), A[e] / total[where[e]]
+        links.append(Links(b.penalty, columns, K, share, where[e], near(b, len(columns))))
     unit = np.where(total > 0, load * total, np.inf)[network.component]
     demand = S.T @ (r / unit[:, None])
     used = np.unique(cluster[np.isfinite(unit)])

@@ -111,8 +111,7 @@ class CutGraph:
 
     def distances(self, i: int) -> Array:
         """The number of edges to every node, (n,)."""
-        ends = (np.ones(len(self.tail)), (self.tail, self.head))
-        graph = csr_array(ends, shape=(self.n, self.n))
+        graph = csr_array((np.ones(len(self.tail)), (self.tail, self.head)), shape=(self.n, self.n))
         return dijkstra(graph, directed=False, unweighted=True, indices=int(i))
 
 

@@ -202,12 +202,9 @@ def _of_term(problem: Any, norms: list[int], what: str) -> Varying:
         )
     strength, term, mine = terms[0]
     units = tuple(float(form.edges[k].strength) / float(strength) for k in mine)
-    return Varying(form.frozen(), tuple(mine), units, f"the strength of {_called(term, form, mine)}")
-
-
-def _called(term: Any, form: Form, mine: list[int]) -> str:
-    name = form.edges[mine[0]].name
-    return name if isinstance(term, RowPenalty) or form.edges[mine[0]].map.edges is None else type(term).__name__
+    of_rows = isinstance(term, RowPenalty) or form.edges[mine[0]].map.edges is None
+    name = form.edges[mine[0]].name if of_rows else type(term).__name__
+    return Varying(form.frozen(), tuple(mine), units, f"the strength of {name}")
 
 
 def _terms(problem: Any) -> list[tuple[Strength, Any, list[int]]]:

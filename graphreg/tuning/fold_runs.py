@@ -68,7 +68,6 @@ class _Nodes(AbstractTerm):
         return self.nodes
 
     def lower(self, space: Space, strength: Strength) -> Lowered:
-        del space, strength
         return Lowered()
 
 
@@ -159,8 +158,7 @@ def errors_with_place(grid: Grid, fold: Fold, k: int) -> Generator[None]:
 
 def _links(form: Form, w: Array, rows: Array) -> Array:
     """The linear predictors of rows of all losses, (m, k)."""
-    predictors = [block.predict(w).reshape(len(block.node), -1) for block in form.samples]
-    return np.concatenate(predictors)[rows]
+    return np.concatenate([block.predict(w).reshape(len(block.node), -1) for block in form.samples])[rows]
 
 
 def fold_runs(task: FoldTask, folds: Sequence[Fold], todo: Sequence[int], jobs: int, tick: Tick) -> FoldRuns:

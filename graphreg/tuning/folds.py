@@ -186,13 +186,11 @@ def _fold(form: Form, node: Array, name: Hashable, train: Array, test: Array) ->
 def determined(form: Form, trained: Array) -> Array:
     """The nodes that the training data speak of, a mask (n,): those whose component has a node with training data, and
     of which every coordinate either is tied to such a node by edges that act on it, or has a penalty of its own."""
-    own = np.repeat(trained[:, None], form.d, axis=1)
-    anchored = own.copy()
+    anchored = np.repeat(trained[:, None], form.d, axis=1)
     for edge in form.edges:
         fixes = not isinstance(edge.penalty, AbstractConstraint) or is_equality(edge.penalty, form.width(edge))
         if edge.map.noun == "node" and fixes:
-            columns = edge.columns(form.d)
-            anchored[np.ix_(edge.tail, columns)] = True
+            anchored[np.ix_(edge.tail, edge.columns(form.d))] = True
     reached = np.stack([_touched(_component(form, j), anchored[:, j]) for j in range(form.d)], axis=1)
     return reached.all(axis=1) & _touched(form.component, trained)
 

@@ -155,7 +155,6 @@ def _draw(
     with cut_short(NAME, lambda: len(values) >= LEAST) as ended, bar as tick:
         for _ in range(draws):
             check_deadline()
-            psi = np.einsum("ijk,ik->ij", roots, rng.normal(size=network.shape))
-            values.append(network.strain(psi))
+            values.append(network.strain(np.einsum("ijk,ik->ij", roots, rng.normal(size=network.shape))))
             tick(1)
     return "".join(ended)

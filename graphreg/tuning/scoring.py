@@ -73,14 +73,12 @@ def held_out(form: Form, rows: Array, link: Array) -> list[HeldOut]:
     for block in form.samples:
         here = (rows >= begin) & (rows < begin + len(block.node))
         if here.any():
-            own = link[here].reshape(-1, *block.offset.shape[1:])
-            out.append(HeldOut(block, rows[here] - begin, own))
+            out.append(HeldOut(block, rows[here] - begin, link[here].reshape(-1, *block.offset.shape[1:])))
         begin += len(block.node)
     return out
 
 
 def _any(loss: AbstractLoss) -> bool:
-    del loss
     return True
 
 

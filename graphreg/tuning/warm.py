@@ -115,9 +115,8 @@ class Warm:
 
     def view(self) -> LocalView:
         """A local view at the values that the Parameters have now."""
-        return view_of(
-            around(self.problem.form.frozen(), self.iterations.get(self.method.name, NEWTON))[0], self.budget
-        )
+        form, *_ = around(self.problem.form.frozen(), self.iterations.get(self.method.name, NEWTON))
+        return view_of(form, self.budget)
 
     @property
     def iterations(self) -> dict[str, AbstractIteration]:

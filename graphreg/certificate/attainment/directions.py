@@ -123,7 +123,8 @@ def _corrected(rows: Any, given: Array, room: Array) -> bool:
     finite = room[np.isfinite(room) & (room > 0.0)]
     weights = np.minimum(room[movable], float(np.median(finite)) if len(finite) else 1.0)
     chosen = _independent(rows, movable, weights)
-    if _enclosed(rows, chosen, given, room):
+    moved = _correction_bound(rows, chosen, given)
+    if moved is not None and (moved < 0.99 * room[chosen]).all():
         return True
     return count <= MOST_EXACT and _rationally(rows, chosen, given, room)
 
@@ -142,12 +143,6 @@ def _independent(rows: Any, movable: Array, weights: Array) -> Array:
     diagonal = np.abs(np.diag(R))
     rank = int((diagonal > 1e-13 * max(float(diagonal.max(initial=0.0)), 1e-300)).sum())
     return movable[order[:rank]]
-
-
-def _enclosed(rows: Any, chosen: Array, given: Array, room: Array) -> bool:
-    """A correction by as many rows as there are unknowns, enclosed."""
-    moved = _correction_bound(rows, chosen, given)
-    return moved is not None and bool((moved < 0.99 * room[chosen]).all())
 
 
 def _correction_bound(rows: Any, chosen: Array, given: Array) -> Array | None:

@@ -147,8 +147,7 @@ def conditions(form: Form, cones: list[RecessionCone], everything: bool = False)
     if everything:
         falls, slack = falls + slack, []
     empty = sp.csr_array((0, unknowns.count))
-    stacked = [sp.csr_array(sp.vstack([empty, *rows])) for rows in (falls, slack, still)]
-    return _scaled(unknowns, stacked)
+    return _scaled(unknowns, [sp.csr_array(sp.vstack([empty, *rows])) for rows in (falls, slack, still)])
 
 
 def multipliers(form: Form, cones: list[RecessionCone], point: DualPoint) -> tuple[Array, Array, Array]:
@@ -184,8 +183,7 @@ def _scaled(unknowns: Unknowns, kinds: list[Any]) -> Conditions:
         part.sort_indices()
     filled = [np.diff(part.indptr) > 0 for part in kinds]
     kept = [sp.csr_array(part[np.flatnonzero(full)]) for part, full in zip(kinds, filled, strict=True)]
-    rows = abs(sp.csr_array(sp.vstack(kept)))
-    across, down = _factors(rows)
+    across, down = _factors(abs(sp.csr_array(sp.vstack(kept))))
     ends = np.cumsum([0, *(part.shape[0] for part in kept)])  # pyright: ignore[reportOptionalSubscript]
     scaled: list[ConditionRows] = []
     for part, full, a, b in zip(kept, filled, ends[:-1], ends[1:], strict=True):

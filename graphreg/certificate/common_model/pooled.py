@@ -62,7 +62,12 @@ class Pool:
         self.kinked = [edge for edge in ground if not isinstance(edge.penalty, AbstractSmoothPenalty)]
         self.sums = 0  # how often gradients and Hessians were added up over all nodes
         self.grams: dict[int, Array] = {}  # of blocks, which the form keeps
-        self.enough = ENOUGH * self._unfitted()
+        unfitted = 0.0  # the sum of s_r min(|l_r(0)|, 1) of the losses that are no functions of a difference
+        for block in form.samples:
+            for some in () if of_difference(block) else block.some():
+                value = block.loss.value(np.zeros_like(block.offset[some]), block.y[some])
+                unfitted += float(block.scale_of(some) @ np.fmin(np.abs(value), 1.0))
+        self.enough = ENOUGH * unfitted
         self.largest = largest(form)
         self.base, self.soft, bends = np.zeros(form.d), np.zeros(form.d), np.zeros(form.d)
         if fixed is None and ground:
@@ -72,8 +77,7 @@ class Pool:
         refuse(2.0 * steps**2, "the best common model", "about ")
         designs = [block for block in form.samples if block.X is not None]
         if len(designs) == 1 and not bends.any():  # by the definition of T
-            size = float(designs[0].scale.max())
-            self.grams[id(designs[0])] = size * np.eye(self.T.shape[1])
+            self.grams[id(designs[0])] = float(designs[0].scale.max()) * np.eye(self.T.shape[1])
 
     def parameters(self, theta: Array) -> Array:
         """v (d,) from the coordinates of the steps."""
@@ -87,15 +91,6 @@ class Pool:
         """P_common(v), with the penalties of these edges."""
         losses = sum(float(scale @ block.loss.value(x, y)) for block, _, scale, y, x in moved(self.form, v))
         return losses + sum(float(edge.weight @ edge.penalty.value(differences(edge, v))) for edge in edges)
-
-    def _unfitted(self) -> float:
-        """The sum of s_r min(|l_r(0)|, 1) of the losses that are no functions of a difference."""
-        total = 0.0
-        for block in self.form.samples:
-            for some in () if of_difference(block) else block.some():
-                value = block.loss.value(np.zeros_like(block.offset[some]), block.y[some])
-                total += float(block.scale_of(some) @ np.fmin(np.abs(value), 1.0))
-        return total
 
     def _bends(self, ground: list[EdgeBlock]) -> Array:
         """The curvature of the penalties at the centers, (d,), which counts as data do where steps are to be taken."""
@@ -264,8 +259,7 @@ def predictors(block: SampleBlock, v: Array, some: slice = slice(None)) -> Array
         return v + offset
     if not v.any():
         return offset
-    W = v.reshape(block.X.shape[1], -1)
-    return (block.X[some] @ W).reshape(offset.shape) + offset
+    return (block.X[some] @ v.reshape(block.X.shape[1], -1)).reshape(offset.shape) + offset
 
 
 def adjoint(block: SampleBlock, a: Array, some: slice) -> Array:

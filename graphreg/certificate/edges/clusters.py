@@ -382,8 +382,7 @@ def _prove(certificate: Certificate, claims: list[_Claim], splitter: Splitter | 
     member = joined(form, claims, lambda claim: claim.state == "fused", observed=False)
     for claim, reach in zip(claims, cluster_radius(certificate, member, [c.edge for c in claims]), strict=True):
         open_ = ~np.isin(claim.state, ("fused", "split"))
-        apart = open_ & (claim.difference * (1 - 1e-12) > reach)
-        claim.state[apart] = "split"
+        claim.state[open_ & (claim.difference * (1 - 1e-12) > reach)] = "split"
         claim.apart |= _beyond(claim.edge.difference(certificate.w), reach)
         claim.bound = np.where(open_, np.minimum(claim.bound, claim.difference * (1 + 1e-12) + reach), claim.bound)
     if splitter is None:

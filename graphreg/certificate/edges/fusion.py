@@ -98,8 +98,7 @@ def rooms(certificate: Certificate, parts: Separated, apart: list[Array]) -> lis
         if not any(mask.any() for mask in movable):
             return none
         ties = _Ties(form, movable)
-        demand = _demand(form, w, gap, flows, samples, ties)
-        carried = ties.carried(demand, loads, gap)
+        carried = ties.carried(_demand(form, w, gap, flows, samples, ties), loads, gap)
         t = [ties.load(k, u, eta) for k, (u, eta) in enumerate(zip(flows, carried, strict=True))]
         failing = [eta.any(axis=1) & ~(each < INSIDE) for eta, each in zip(carried, t, strict=True)]
         if not any(mask.any() for mask in failing):
@@ -208,9 +207,7 @@ class _Ties:
 
     def carried(self, demand: Region, loads: list[Array], gap: float) -> list[Array]:
         """What the edges of spanning trees must carry at most, shaped like the flows."""
-        eta = [
-            np.zeros((edge.count, len(columns))) for edge, columns in zip(self.form.edges, self.columns, strict=True)
-        ]
+        eta = [np.zeros((edge.count, len(some))) for edge, some in zip(self.form.edges, self.columns, strict=True)]
         for touching, columns in self.groups:
             for k, rows, places, amount in self._carry(touching, columns, demand, loads, gap):
                 eta[k][np.ix_(rows, places)] += amount

@@ -18,10 +18,10 @@ from ...form.notation import listed
 from ...terms import Array
 from ...terms.penalties import (
     AbstractConstraint,
-    AbstractEntrywise,
     AbstractSmoothPenalty,
     has_kink,
     is_equality,
+    is_interval,
     row_norm,
 )
 from ..convexity import node_convexity
@@ -130,7 +130,8 @@ def held_rows(certificate: Certificate, tied: Tied | None = None) -> HeldRows:
         )
     parts = separate(form)
     edges = parts.form.edges
-    plain = not form.beside and not any(e.map.edges is None or e.center is not None or _is_interval(e) for e in edges)
+    other = [e for e in edges if e.map.edges is None or e.center is not None or is_interval(e.penalty)]
+    plain = not form.beside and not other
     found = _fused(certificate, parts) if plain or not edges else held(certificate, parts)
     claims = list(_claims(certificate, parts, found))
     tries, ended = _tie(certificate, parts, claims, tied)
@@ -158,10 +159,6 @@ def _fused(certificate: Certificate, parts: Separated) -> list[tuple[Array, Arra
         room = np.full_like(known, np.inf) if is_equality(edge.penalty, parts.form.width(edge)) else known
         found.append((np.where(np.isnan(room), np.nan, 0.0), room))
     return found
-
-
-def _is_interval(edge: EdgeBlock) -> bool:
-    return isinstance(edge.penalty, AbstractConstraint) and isinstance(edge.penalty, AbstractEntrywise)
 
 
 @dataclass
@@ -251,8 +248,7 @@ def _table(form: Form, parts: Separated, claims: list[_Claim]) -> pd.DataFrame:
 
     from ...base.tables import LabelledTable
 
-    names = ["term", "row", "number", "state", "value", "at", "bound", "margin"]
-    tables = [pd.DataFrame(columns=names)]
+    tables = [pd.DataFrame(columns=["term", "row", "number", "state", "value", "at", "bound", "margin"])]
     for claim in claims:
         edge, own = form.edges[parts.owner[claim.place]], parts.columns[claim.place]
         keys, number = form.keys(edge), None

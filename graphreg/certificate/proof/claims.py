@@ -178,7 +178,8 @@ def _of_one(found: Found, claim: tuple[Any, ...]) -> list[dict[str, Any]]:
         if len(ends) > 2:
             raise ProofError(f"{kind}: an edge has two ends, not {ends}")
         numbers = sorted(labels.index(end) for end in ends)
-        named = _named(found, numbers)
+        names = [repr(labels[i]) for i in numbers]
+        named = f"at the node {names[0]}" if len(names) == 1 else f"of the edge {' - '.join(names)}"
         chosen = [edge for edge in _edges(found, kind) if not edge.is_row and _ends(edge) == numbers]
     if not chosen:
         raise ProofError(f"{kind}: there is no norm without a centre {named}")
@@ -199,11 +200,6 @@ def _read(claim: tuple[Any, ...], labels: Sequence[Any]) -> tuple[str, list[Any]
     if not 0 < last < float("inf"):
         raise ProofError(f"near: a distance is a positive number, not {last!r}")
     return kind, ends[:-1], float(last)
-
-
-def _named(found: Found, numbers: list[int]) -> str:
-    names = [repr(found.form.labels[i]) for i in numbers]
-    return f"at the node {names[0]}" if len(names) == 1 else f"of the edge {' - '.join(names)}"
 
 
 def _ends(edge: Edge) -> list[int]:
@@ -267,8 +263,7 @@ def _tied_point(found: Found, block: int, e: int, certificate: Certificate) -> t
     """
     form = certificate.form
     model = copy.copy(found.model)
-    last = state_rows(form.edges[-1], form.d)
-    model.blocks = [*found.model.blocks, Edges(last, form.n, form.d)]
+    model.blocks = [*found.model.blocks, Edges(state_rows(form.edges[-1], form.d), form.n, form.d)]
     lower = lower_bound(form, model, certificate.w, certificate.dual_point, found.upper + 1)
     *point, constraint = lower.point
     place = found.model.m + block

@@ -90,7 +90,10 @@ def prove(
         found = _found(
             certificate, form, Model(data), point, not {"fused", "held"}.isdisjoint(kinds(claims)), certify_tied
         )
-        low, high = _padded(found.lower, found.upper)
+        # bounds with a margin of 2^-90, so that any sound checker gets there however it rounds
+        pad = (abs(found.upper) + abs(found.lower) >> 90) + (1 << UNIT - 150)
+        ends = (found.lower - pad) >> 40, -(-(found.upper + pad) >> 40)
+        low, high = (rational(end, 1 << UNIT - 40) for end in ends)
         at("claims")
         more = claims_of(found, claims)
         samples = len(form.samples)
@@ -188,13 +191,6 @@ def _agree(certificate: Certificate, stated: float) -> None:
             f"P(w) is {computed:.10g} as the terms compute it and {stated:.10g} as they are stated in a proof; a "
             "`statement` or `parts` does not say what `value` computes"
         )
-
-
-def _padded(lower: int, upper: int) -> tuple[Any, Any]:
-    """The bounds with a margin of 2^-90, so that any sound checker gets there however it rounds."""
-    pad = (abs(upper) + abs(lower) >> 90) + (1 << UNIT - 150)
-    low, high = (lower - pad) >> 40, -(-(upper + pad) >> 40)
-    return rational(low, 1 << UNIT - 40), rational(high, 1 << UNIT - 40)
 
 
 def lines(document: Any) -> str:

@@ -293,8 +293,7 @@ class Enclosure:
         return determined(self.system, without_flow(self.system))
 
     def _next_to(self, v: Array, held: Array, apart: bool) -> Proved:
-        plan = self.planner.near(v, Slack.of(self.system, v), held, apart)
-        box = self._balanced(plan, v, np.zeros_like(v))
+        box = self._balanced(self.planner.near(v, Slack.of(self.system, v), held, apart), v, np.zeros_like(v))
         return lower_bound(self.system, box), box
 
     def _balanced(self, plan: Plan | JointPlan, high: Array, low: Array) -> Balanced:

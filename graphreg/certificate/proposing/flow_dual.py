@@ -63,8 +63,7 @@ def held_by_edges(edge: EdgeBlock, w: Array, u: Array) -> tuple[float, float]:
 def left_within_ball(w: Array, rho: Array) -> float:
     """What an imbalance rho costs at most where ||w_i|| grow to twice their largest:
     ``sum_i (<rho_i, w_i> + R ||rho_i||)``."""
-    radius = 2.0 * float(row_norm(w).max(initial=0.0))
-    return radius * float(row_norm(rho).sum()) + float(np.vdot(rho, w))
+    return 2.0 * float(row_norm(w).max(initial=0.0)) * float(row_norm(rho).sum()) + float(np.vdot(rho, w))
 
 
 # ---- edges whose flows are given -------------------------------------------------------------------------------------

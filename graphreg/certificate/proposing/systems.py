@@ -157,8 +157,9 @@ def eliminated(A: Array, order: Sequence[int]) -> tuple[list[int], list[int], di
     combinations: dict[int, Combination] = {}
     size = A.shape[1]
     for g in order:
-        row, scale = _integers(A[g].tolist())
-        row += [scale * (g == k) for k in range(len(A))]
+        pairs = [x.as_integer_ratio() for x in A[g].tolist()]
+        scale = max((bottom for _, bottom in pairs), default=1)  # a power of two
+        row = [top * (scale // bottom) for top, bottom in pairs] + [scale * (g == k) for k in range(len(A))]
         for column, other in zip(pivots, reduced, strict=True):
             if t := row[column]:
                 p = other[column]
@@ -171,13 +172,6 @@ def eliminated(A: Array, order: Sequence[int]) -> tuple[list[int], list[int], di
         pivots.append(at)
         reduced.append(row)
     return found, pivots, combinations
-
-
-def _integers(row: list[float]) -> tuple[list[int], int]:
-    """Floats times a power of two, and that."""
-    pairs = [x.as_integer_ratio() for x in row]
-    scale = max((bottom for _, bottom in pairs), default=1)
-    return [top * (scale // bottom) for top, bottom in pairs], scale
 
 
 def _reduced(row: list[int]) -> list[int]:

@@ -60,8 +60,7 @@ def feasible(form: Form, w: Array) -> Array:
         w = tied_means(tied, w)
         w = _shrink(form, constraints, w, min(MARGIN * 2.0**k, 0.5))  # more, where rounding undoes it
     own = [edge for edge in form.edges if not isinstance(edge.penalty, KNOWN)]
-    finite = all(satisfied(edge, w).all() for edge in own)
-    return w if finite else _shrink_all(form, w)
+    return w if all(satisfied(edge, w).all() for edge in own) else _shrink_all(form, w)
 
 
 def tied_parts(form: Form, ties: list[EdgeBlock]) -> list[tuple[Array, Array]]:

@@ -164,9 +164,8 @@ def factor_of(L: sp.csr_array, kept: dict[int, Factors] | None = None) -> Map:
     lift = np.where(diagonal > 0.0, TIE * diagonal, 1.0)
     upper = sp.csc_array(sp.triu(L + sp.diags_array(lift)))
     pattern = hash((upper.indices.tobytes(), upper.indptr.tobytes()))
-    solve = ({} if kept is None else kept).setdefault(pattern, Factors(upper.indices, upper.indptr, low=True))(
-        upper.data
-    )
+    factors = ({} if kept is None else kept).setdefault(pattern, Factors(upper.indices, upper.indptr, low=True))
+    solve = factors(upper.data)
     return lambda r: np.stack([solve(np.ascontiguousarray(column)) for column in r.T], axis=1)
 
 

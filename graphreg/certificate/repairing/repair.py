@@ -167,8 +167,7 @@ class Repair:
             edges.append(C)
         samples = []
         for block, a in zip(self.form.samples, point.prices, strict=True):
-            b = a / block.column(block.scale)
-            samples.append(block.scaled(block.loss.conductance(b, block.y)))
+            samples.append(block.scaled(block.loss.conductance(a / block.column(block.scale), block.y)))
         return DualPoint(tuple(edges), tuple(samples))
 
     def _units_of(self, edge: EdgeBlock) -> Array | float:

@@ -164,8 +164,7 @@ class RoutingProblem:
 def _bend_along(block: EdgeBlock | SampleBlock, bend: Array, d: int) -> Array:
     """What the flow of each row, or the price, bends the objective by, of what it does at the nodes."""
     if block.map.noun == "row":
-        squares = block.map.flat(d).power(2) @ np.repeat(bend, d)
-        return squares.reshape(block.count, -1).max(axis=1)
+        return (block.map.flat(d).power(2) @ np.repeat(bend, d)).reshape(block.count, -1).max(axis=1)
     if isinstance(block, SampleBlock):
         return bend[block.node] * block.norms.reshape(block.count, -1).max(axis=1, initial=0.0) ** 2
     return bend[block.tail] + np.where(block.head < 0, 0.0, bend[block.head])

@@ -267,8 +267,7 @@ class Actor:
 
     def __init__(self, part: NodePart, method: AbstractIteration, seed: int, endpoint: Endpoint, hand: Hand) -> None:
         self.part, self.method, self.seed, self.endpoint = part, method, seed, endpoint
-        stale = not isinstance(method, ToleratesLostMessages)
-        self.engine = ActorEngine(part, endpoint, hand, stale)
+        self.engine = ActorEngine(part, endpoint, hand, not isinstance(method, ToleratesLostMessages))
         self.states: dict[int, Any] = {}
         self.disk: SavedState | None = None  # while the node is away
 
@@ -290,7 +289,8 @@ class Actor:
             return
         self.endpoint.mailbox.forget_before((at, 0))
         if self.disk is not None:
-            self._restart(at, self.disk)
+            self.states = {at - 1: replace(self.disk.state.value(self._view()), round=at - 1)}
+            self.disk = None
         self.engine.begin(at)
         before = self.states[at - 1]
         self.states = {at - 1: before, at: self._stepped(before)}
@@ -318,7 +318,3 @@ class Actor:
         self.disk = SavedState(JsonTree.of(self.states[at - 1], "the state"), self.answer(at - 1))
         self.states = {}
         self.endpoint.forget()
-
-    def _restart(self, at: int, disk: SavedState) -> None:
-        self.states = {at - 1: replace(disk.state.value(self._view()), round=at - 1)}
-        self.disk = None

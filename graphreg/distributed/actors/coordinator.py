@@ -182,16 +182,14 @@ class ActorCoordinator(AbstractCoordinator):
                 failed += [item] if item.error is not None else []
         failed.sort(key=lambda reply: (isinstance(reply.error, WaitError), reply.node))
         if not failed or (isinstance(failed[0].error, WaitError) and silent):
-            raise self._silence(sorted(silent or waited_for))
+            nodes = sorted(silent or waited_for)
+            names = few([repr(self.form.labels[i]) for i in nodes])
+            raise ActorError(
+                f"nothing is heard of the node{'s' * (len(nodes) > 1)} {names} within timeout={self.patience:g} "
+                "seconds: stopped, hanging, or at work for longer, for which a larger timeout= helps"
+            )
         assert failed[0].error is not None
         raise _for_user(failed[0].error, failed[0].node, tuple(self.form.labels)) from failed[0].error
-
-    def _silence(self, nodes: list[int]) -> ActorError:
-        names = few([repr(self.form.labels[i]) for i in nodes])
-        return ActorError(
-            f"nothing is heard of the node{'s' * (len(nodes) > 1)} {names} within timeout={self.patience:g} "
-            "seconds: stopped, hanging, or at work for longer, for which a larger timeout= helps"
-        )
 
 
 def _for_user(error: BaseException, node: int, labels: tuple[Hashable, ...]) -> BaseException:

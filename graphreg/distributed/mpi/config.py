@@ -104,7 +104,7 @@ class MPICrew:
 
     def __init__(self, comm: Any, parts: Sequence[Part], owner: Array, method: AbstractIteration, seed: int) -> None:
         self.comm, self.worker = comm, RankWorker(comm)
-        self._posts = Posts(1, self._carry_out, _nothing)
+        self._posts = Posts(1, self._carry_out, lambda: None)  # a rank that fails ends the job
         self._posts.ask(PART, [[(part, owner[part.whole.ids], method, seed) for part in parts]])
 
     def ask(self, what: str, arguments: Sequence[Any]) -> list[Any]:
@@ -114,7 +114,6 @@ class MPICrew:
         self._posts.close()
 
     def _carry_out(self, k: int, what: str, arguments: Sequence[Any]) -> list[Any]:
-        del k
         alike = all(each is arguments[0] for each in arguments)
         each = [] if alike else [packed(argument) for argument in arguments[1:]]
         self.comm.bcast((what, alike, arguments[0] if alike else None), root=0)
@@ -154,10 +153,6 @@ class RankWorker:
             return self.worker.carry_out(what, argument)
         except BaseException as error:  # noqa: BLE001 - whatever it is, the others would wait for this rank for ever
             abort(error)
-
-
-def _nothing() -> None:
-    """A rank that fails ends the job."""
 
 
 # ---- the ways between ranks ------------------------------------------------------------------------------------------

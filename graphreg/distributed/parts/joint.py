@@ -75,7 +75,10 @@ class JointRun:
                     tick(k - shown, partial(self.trace.reached, budget.gap))
                     shown = k
                 if self.store is not None and self._due(k, kept, bool(ended), shown == k):
-                    self.store.keep(self._snapshot(state, schedule, w, k))
+                    sent = [(part, *each) for part, each in self.engine.crossed.items()]
+                    crossed = np.array(sent, dtype=np.int64).reshape(-1, 3)
+                    best, records = np.array(self.best), list(self.trace.records)
+                    self.store.keep(JointSnapshot(state, schedule, records, best, w, crossed, k, self.elapsed()))
                     kept = k, self.elapsed()
         return ended, w, k
 
@@ -93,11 +96,6 @@ class JointRun:
         many = asked.rounds is not None and k - kept[0] >= asked.rounds
         long = looked and asked.seconds is not None and self._latest() - kept[1] >= asked.seconds
         return ended or many or long
-
-    def _snapshot(self, state: object, schedule: Schedule, w: Array, k: int) -> JointSnapshot:
-        crossed = np.array([(part, *sent) for part, sent in self.engine.crossed.items()], dtype=np.int64).reshape(-1, 3)
-        best, records = np.array(self.best), list(self.trace.records)
-        return JointSnapshot(state, schedule, records, best, w, crossed, k, self.elapsed())
 
     def restore(self, stored: JointSnapshot) -> None:
         """Go on from there."""

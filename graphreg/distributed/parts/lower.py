@@ -47,13 +47,7 @@ class LowerBound:
     """The lower bounds of one part, whose own problem is ``inside``; the edges ``inner`` (masks per block) lead to no
     other part."""
 
-    def __init__(
-        self,
-        inside: Form,
-        dual: FlowDual | None,
-        border: Border,
-        inner: list[Array],
-    ) -> None:
+    def __init__(self, inside: Form, dual: FlowDual | None, border: Border, inner: list[Array]) -> None:
         self.inside, self.dual, self.border, self.inner = inside, dual, border, inner
         self.still = [np.zeros(len(cut.rows), dtype=bool) for cut in border.cuts]  # no edge is a way
         self.why = ""  # there is no bound, as of the last call

@@ -124,7 +124,6 @@ class Worker:
 
     def sent(self, at: int) -> Ledger:
         """The ledger of what the part's nodes have sent so far."""
-        del at
         return self.engine.ledger
 
 

@@ -130,8 +130,7 @@ def _nodes(form: Form) -> list[Row]:
 
 def coordinates(symbols: Symbols) -> list[Row]:
     """The coordinates, and the sets of them that penalties act on."""
-    space = symbols.form.space
-    names = space.names
+    names = symbols.form.space.names
     rows = [Row(prose("coordinates"), prose(f"d = {len(names)}: ") + some(names))]
     for columns, letter in symbols.features.items():
         rest = [names[j] for j in range(len(names)) if j not in columns]

@@ -160,8 +160,7 @@ def dual(form: Form) -> Written:
     filled = (each for words in (*symbols.samples, *symbols.edges) for each in (words.conjugate, words.domain))
     definitions = _with(each.definition for each in filled)
     objective = Section(heading, (*_sum(_dual_terms(symbols), "-"), *definitions))
-    sections = objective, Section(SUBJECT, tuple(rows))
-    return Written(sections, _letters(symbols), _reading(symbols))
+    return Written((objective, Section(SUBJECT, tuple(rows))), _letters(symbols), _reading(symbols))
 
 
 def kkt(form: Form) -> Written:

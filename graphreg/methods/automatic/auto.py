@@ -98,8 +98,9 @@ class Auto(AbstractMethod):
             found = _carried_out(stage, task, found)
             found = found if found.by else replace(found, by=stage.method.name)
             tried.append(_said(stage.method, found))
-            if _over(found, task.budget.gap):
-                break
+            certain = found.certificate.holds(gap) or found.certificate.contradiction
+            if certain or found.ended in ("budget", "interrupted", "recession", "infeasible"):
+                break  # nothing that follows could say more
         if found is None:
             raise InternalError("a method was chosen for a problem to which none applies")
         note = f"Auto took {', then '.join(tried)}."
@@ -201,12 +202,6 @@ def _promised(trace: Trace, rounds: int, gap: float, last: int) -> int:
     then = half[-1].round + math.ceil(math.log(half[-1].relative_gap / gap) / rate)
     worth = half[-1].round < then <= min(last, rounds + HALF * last)
     return max(then + max(LOOK, then // 10) - rounds, LOOK) if worth else 0
-
-
-def _over(found: Outcome, gap: float) -> bool:
-    """True where nothing that follows could say more."""
-    certain = found.certificate.holds(gap) or bool(found.certificate.contradiction)
-    return certain or found.ended in ("budget", "interrupted", "recession", "infeasible")
 
 
 def _said(method: AbstractMethod, found: Outcome) -> str:

@@ -129,8 +129,7 @@ def _bounds(view: LocalView, sampled: bool) -> tuple[float, float, bool]:
         if not edge.ground and isinstance(edge.penalty, AbstractSmoothPenalty):
             L = L + 2.0 * edge.penalty.smoothness() * (abs(edge.K).T @ edge.weight)
     mu = gradients.convexity
-    each = np.stack([L, mu, mu <= 0.0, _kinks(form)], axis=1)
-    total = view.engine.reduce(each) / view.n_nodes
+    total = view.engine.reduce(np.stack([L, mu, mu <= 0.0, _kinks(form)], axis=1)) / view.n_nodes
     mean = total[:2] if total[0] > 0 else np.ones(2)
     powers = np.stack([(L / mean[0]) ** POWER, (np.where(mu > 0, mu, 1.0) / (mean[1] or 1.0)) ** -POWER], axis=1)
     high, low = view.engine.reduce(powers) ** (1.0 / POWER)

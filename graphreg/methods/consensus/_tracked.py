@@ -39,7 +39,6 @@ class AbstractTracking(AbstractConsensusMethod):
 
     def share_of_bound(self, view: LocalView, mixing: Mixing) -> float:
         """The share that is left of the bound 2 / max L_i on a mixing."""
-        del view, mixing
         return 1.0
 
     def nearer(self, form: Form) -> str:

@@ -133,7 +133,6 @@ class LocalSGD(AbstractConsensusMethod, TakesAvailability):
         return (*super().missing(form), *few, *wrong, *self.unmatched_nodes(form))
 
     def unproven(self, form: Form) -> tuple[str, ...]:
-        del form
         said = "robust means lead to no optimum, but keep what malicious neighbours send within the range of the honest"
         return () if self.robust is None else (said,)
 

@@ -117,5 +117,4 @@ def groups_of_edges(form: Form) -> Iterator[EdgeGroup]:
     known = {j for _, columns in held for j in columns.tolist()}
     rest = np.array([j for j in range(form.d) if j not in known], dtype=np.intp)
     for holding, columns in [*held, *([((), rest)] if len(rest) else [])]:
-        blocks = tuple(between[k] for k in holding)
-        yield EdgeGroup(form, blocks, columns)
+        yield EdgeGroup(form, tuple(between[k] for k in holding), columns)

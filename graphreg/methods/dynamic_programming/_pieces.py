@@ -146,8 +146,7 @@ class Pieces:
 
     def _targets(self, each: Numbers) -> Array:
         """y - o - x shift, so that the loss is that of x t - target."""
-        block = each.block
-        return (each.target - each.each(block.offset)) - each.x * self.shift[each.node, each.column]
+        return (each.target - each.each(each.block.offset)) - each.x * self.shift[each.node, each.column]
 
     def _line(self, node: Array, column: Array, slope: Array, height: Array) -> None:
         d = self.form.d

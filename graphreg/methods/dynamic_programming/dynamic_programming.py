@@ -104,7 +104,10 @@ def _certified(task: Task) -> Certifier:
     if own.bounds_cheaply and (found := squares(form)) is not None and own.from_flows(*found, gap).holds(gap):
         return own
     w, flows, prices = solved(form)
-    w = _without_free(form, w)
+    known = np.zeros(form.n, dtype=bool)
+    for block in form.samples:
+        known[block.node] = True
+    w = w if known.all() else np.where(form.free[:, None], 0.0, w)  # 0 where nothing ties it
     if own.from_flows(w, flows, gap).holds(gap):
         return own
     certifier = task.certifier
@@ -121,14 +124,6 @@ def _diagonal(edge: EdgeBlock, k: int) -> bool:
     """True where a penalty is a sum of squares of coordinates."""
     Q = squares(edge.penalty, k)
     return Q is not None and not (Q - np.diag(np.diag(Q))).any()
-
-
-def _without_free(form: Form, w: Array) -> Array:
-    """w, but 0 where nothing ties it."""
-    known = np.zeros(form.n, dtype=bool)
-    for block in form.samples:
-        known[block.node] = True
-    return w if known.all() else np.where(form.free[:, None], 0.0, w)
 
 
 def solved(form: Form) -> tuple[Array, tuple[Array, ...], tuple[Array, ...]]:

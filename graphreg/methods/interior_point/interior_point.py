@@ -100,7 +100,6 @@ class InteriorPoint(AbstractIteration):
 
     def resume(self, view: LocalView, state: State, start: Start | None) -> State:
         """The state from the early iterate there, its flows as large a share of the capacities here as there."""
-        del start
         blocks, early = InteriorBlocks.of(view), state.early
         y = tuple(cones.resized(each) for cones, each in zip(blocks.cones.values(), early.y, strict=True))
         return blocks.state(replace(early, y=y))

@@ -377,8 +377,7 @@ class CostCones(BoxCones):
 
     def __init__(self, block: EdgeBlock, rows: SystemRows) -> None:
         AbstractCones.__init__(self, block, rows)
-        k = rows.m // max(block.count, 1)
-        costs = slopes(block.penalty, k)
+        costs = slopes(block.penalty, rows.m // max(block.count, 1))
         assert costs is not None
         fall, rise = ((block.weight[:, None] * cost).ravel() for cost in costs)
         self.base, self.width, self.many = -fall, fall + rise, rows.m

@@ -121,7 +121,8 @@ def probabilities_of(view: LocalView, constants: ClusterConstants, coins: Coins)
     tau = _of_clusters(view, coins.tau, None, _tau(p0, p))
     _check(view, constants, p0, p, tau)
     kappa, busiest = np.zeros(len(L)), np.zeros(len(L))
-    for label in _labels(coins):  # all clusters of the configuration: every node knows it
+    given = [option for option in (coins.p_cluster, coins.tau) if isinstance(option, Mapping)]
+    for label in given[0] if given else [None]:  # all clusters of the configuration: every node knows it
         p_j = _of_clusters(view, coins.p_cluster, label, p)
         tau_j = _of_clusters(view, coins.tau, label, _tau(p0, p_j))
         kappa = np.maximum(kappa, over(2 * tau_j**2, p0) + over((1 - tau_j) ** 2, (1 - p0) * p_j))
@@ -138,11 +139,6 @@ def over(a: Array, b: Array) -> Array:
 def _tau(p0: Array, p: Array) -> Array:
     """Proposition 3.3."""
     return over(p0, p0 + 2 * (1 - p0) * p)
-
-
-def _labels(coins: Coins) -> list[Hashable]:
-    given = [option for option in (coins.p_cluster, coins.tau) if isinstance(option, Mapping)]
-    return list(given[0]) if given else [None]
 
 
 def _of_clusters(view: LocalView, option: PerCluster, label: Hashable, otherwise: Array) -> Array:

@@ -52,8 +52,7 @@ class HuberLoss(AbstractDifferenceLoss, AbstractPeakedLoss):
         return np.where(np.abs(b) <= self.delta, b * b / 2 + b * y, np.inf)
 
     def prox(self, v: Array, step: Any, y: Array) -> Array:
-        r = v - y
-        return v - np.clip(step * r / (1.0 + step), -step * self.delta, step * self.delta)
+        return v - np.clip(step * (v - y) / (1.0 + step), -step * self.delta, step * self.delta)
 
     def domain(self, y: Array) -> tuple[Array, Array]:
         return np.full(y.shape, -self.delta), np.full(y.shape, self.delta)

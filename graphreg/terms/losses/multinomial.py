@@ -193,8 +193,7 @@ class MultinomialLoss(AbstractSmoothLoss):
         low, high = ends(p, spread)
         top = np.maximum(_entropy_bound(np.maximum(low, 0.0)), _entropy_bound(high))
         inside = (low >= 0.0).all(axis=1) & ~((y < 0) & (high != 0.0)).any(axis=1)
-        k = b.shape[1]
-        value = top.sum(axis=1) + (16 + k) * ULP * np.abs(top).sum(axis=1)
+        value = top.sum(axis=1) + (16 + b.shape[1]) * ULP * np.abs(top).sum(axis=1)
         return np.where(inside, value, np.inf)
 
     def smoothness(self) -> float:

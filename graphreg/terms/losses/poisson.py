@@ -53,8 +53,7 @@ class PoissonLoss(AbstractCounts, AbstractPeakedLoss):
 
     def conjugate(self, b: Array, y: Array) -> Array:
         q = b + y
-        entropy = q * np.log(np.where(q > 0.0, q, 1.0)) - q
-        return np.where(q >= 0.0, entropy, np.inf)
+        return np.where(q >= 0.0, q * np.log(np.where(q > 0.0, q, 1.0)) - q, np.inf)
 
     def prox(self, v: Array, step: Any, y: Array) -> Array:
         from scipy.special import wrightomega  # omega + log omega = z

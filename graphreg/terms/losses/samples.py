@@ -194,13 +194,8 @@ class AbstractSamples(AbstractTerm):
         if isinstance(rule, str):
             total = np.bincount(self.data.node, weights, len(self.data.labels))
             return weights / total[self.data.node] if rule == "mean" else weights.copy()
-        return _product(weights, rule)
-
-
-def _product(a: Array, b: Array) -> Array:
-    """a b, one number where both are one number, however often."""
-    alike = len(a) > 0 and a.strides == b.strides == (0,)
-    return np.broadcast_to(a[0] * b[0], a.shape) if alike else a * b
+        alike = len(weights) > 0 and weights.strides == rule.strides == (0,)  # one number, however often
+        return np.broadcast_to(weights[0] * rule[0], weights.shape) if alike else weights * rule
 
 
 @dataclass(frozen=True)

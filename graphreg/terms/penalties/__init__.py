@@ -26,6 +26,7 @@ from .base import extent as extent
 from .base import gauge_around as gauge_around
 from .base import has_kink as has_kink
 from .base import is_equality as is_equality
+from .base import is_interval as is_interval
 from .base import pulls_at_zero as pulls_at_zero
 from .base import slopes as slopes
 from .base import squares as squares

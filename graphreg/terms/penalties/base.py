@@ -105,8 +105,7 @@ class AbstractConstraint(AbstractPenalty):
         return [shrunk * each for each in z]
 
     def value_bound(self, z: Array, spread: Array) -> Array:
-        inside = super().value_bound(z, spread)
-        return np.where(inside <= 0.0, 0.0, np.inf)
+        return np.where(super().value_bound(z, spread) <= 0.0, 0.0, np.inf)
 
     def prox(self, v: Array, step: Any) -> Array:
         return self.project(v)  # a multiple of an indicator is the same indicator
@@ -169,8 +168,7 @@ class AbstractNorm(AbstractPenalty):
 
     def subgradient(self, z: Array) -> Array:
         # the point of the dual ball furthest along z, for any z that is long against the ball; 0 where z = 0
-        length = np.maximum(row_norm(z), 1e-300)[:, None]
-        return self.project_dual(z / length * 1e9, 1.0)
+        return self.project_dual(z / np.maximum(row_norm(z), 1e-300)[:, None] * 1e9, 1.0)
 
     def _notation(self) -> Notation:
         name, latex = names_of(self)
@@ -221,6 +219,11 @@ def slopes(phi: AbstractPenalty, k: int) -> tuple[Array, Array] | None:
     if pieces is not None or isinstance(phi, AbstractSmoothPenalty):
         return (np.ones(k), np.ones(k)) if pieces == 1 else None
     return slopes_of(phi.value, k)
+
+
+def is_interval(phi: AbstractPenalty) -> bool:
+    """True of bounds of each coordinate by itself."""
+    return isinstance(phi, AbstractConstraint) and isinstance(phi, AbstractEntrywise)
 
 
 def is_equality(phi: AbstractPenalty, k: int) -> bool:

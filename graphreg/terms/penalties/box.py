@@ -47,8 +47,7 @@ class SupportedCone(FlowDomain):
         return t.min(axis=1, initial=1.0)
 
     def interior(self, k: int) -> Array:
-        sign = self.no_low.astype(float) - self.no_high.astype(float)
-        return np.array(np.broadcast_to(sign, (k,)))
+        return np.array(np.broadcast_to(self.no_low.astype(float) - self.no_high.astype(float), (k,)))
 
     def recession(self, k: int) -> RecessionCone:
         low, high = (np.where(np.isinf(bound), bound, 0.0) for bound in (self.phi.low, self.phi.high))

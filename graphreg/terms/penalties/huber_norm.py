@@ -78,8 +78,7 @@ class HuberNorm(AbstractSmoothPenalty):
         return onto_ball(v / (1.0 + column(step / weight)), weight * self.delta)
 
     def conjugate_bound(self, u: Array, spread: Array) -> Array:
-        inside = longest(u, spread) <= self.delta
-        return np.where(inside, half_square(np.abs(u) + spread), np.inf)
+        return np.where(longest(u, spread) <= self.delta, half_square(np.abs(u) + spread), np.inf)
 
     def value_bound(self, z: Array, spread: Array) -> Array:
         r = longest(z, spread)

@@ -39,8 +39,7 @@ class LInf(AbstractAbsoluteNorm):
     def project_dual(self, u: Array, radius: Any) -> Array:
         # from the largest entry downwards, which keeps the digits of a ball that is small beside u
         size = np.abs(u)
-        top = size.max(axis=1, keepdims=True, initial=0.0)
-        depth = top - size
+        depth = size.max(axis=1, keepdims=True, initial=0.0) - size
         inner = np.copysign(np.minimum(np.maximum(_depth(depth, radius) - depth, 0.0), size), u)
         return inner * column(radius / np.maximum(self.dual_norm(inner), radius))
 
