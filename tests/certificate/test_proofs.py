@@ -618,3 +618,14 @@ def test_an_answer_far_from_the_optimum_blames_no_term(tmp_path):
     problem = gr.Problem(gr.SquaredLoss(data) + edges)
     proved = problem.certify(np.full((3, 1), 9.0)).prove(tmp_path / "proof.json", ["fused"])
     assert proved.lower <= proved.upper < problem.value(np.full((3, 1), 9.0))
+
+
+def test_nodes_that_nothing_decides_do_not_hinder_an_exact_optimum(tmp_path):
+    samples = {"a": ([[1.0], [2.0]], [1.1, 1.9]), "b": ([[1.0], [3.0]], [0.9, 3.2]), "c": ([[2.0]], [-2.0])}
+    for more in ({}, {"z": ([[0.0], [0.0]], [1.0, 2.0])}):
+        graph = nx.path_graph(["a", "b", "c"])
+        graph.add_nodes_from(["alone", *more])
+        loss = gr.SquaredLoss(gr.NodeData.from_dict(samples | more))
+        solution = gr.Problem(loss + 0.2 * gr.TotalVariation(graph, gr.L1())).solve()
+        proved = solution.prove(tmp_path / "proof.json", [("fused", "a", "b")], force=True)
+        assert "a" in str(proved)

@@ -186,6 +186,15 @@ def test_a_wrong_prox_is_named_before_all_other_advice(name, method):
     assert solution.message.startswith("A term misleads the solve: LyingOwnL1 breaks the law the prox is that of")
 
 
+@pytest.mark.parametrize("method", [gr.PrimalDual(), gr.ADMM(), gr.Exact()], ids=lambda method: method.name)
+def test_a_prox_that_takes_one_step_for_all_rows_is_named(method):
+    """With steps alike it is right; so it is tried at others."""
+    wrong = Lie("one step", {"prox": lambda p, v, t: soft_threshold(v, np.max(t))})
+    uneven = gr.Graph.from_edges([(i, i + 1, 1.0 + i % 3) for i in range(11)])
+    solution = gr.Problem(steps() + gr.TotalVariation(uneven, lying(wrong)())).solve(method, on_failure="return")
+    assert "LyingOwnL1 breaks the law the prox is that of the value" in solution.message
+
+
 def test_a_wrong_gradient_ends_rounds_soon():
     """Proxes by Newton steps, of which each looks for a step that does not come, would take minutes."""
 

@@ -326,7 +326,7 @@ def test_bad_options_are_refused(options, words):
 def test_what_actors_cannot_do_is_refused(tmp_path):
     with pytest.raises(MethodError, match="Exact has no actors"):
         row().solve(gr.Exact(), engine=gr.Actors())
-    with pytest.raises(CheckpointError, match="is not kept, since states lie elsewhere"):
+    with pytest.raises(CheckpointError, match="is not kept, since an engine has states"):
         row().solve(gr.PrimalDual(), checkpoint=tmp_path / "run", engine=gr.Actors())
     for engine in ("actors", gr.Actors, gr.Faults(drop=0.1)):
         with pytest.raises(ModelError, match=r"engine must be gr\.Actors\(faults=gr\.Faults\(\.\.\.\)\), "):

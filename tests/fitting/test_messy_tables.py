@@ -499,3 +499,38 @@ def test_remedies_name_arguments_that_the_call_has():
     dated = frame.assign(day=["2024-01-31", "2024-02-01"] * 12)
     with pytest.raises(DataError, match=r"leave the column out, with features=\[\.\.\.\]"):
         gr.fit(dated, edges, node="node", target="y", edge_weight="km")
+
+
+def test_labels_of_files_are_read_to_the_letter(tmp_path):
+    """NA is Namibia; among numbers it is a missing cell, and an empty label is one."""
+    rows = [
+        f"{land},{'NA' if x == 3 else x},{x + k / 2}" for k, land in enumerate(["NA", "null", "BW"]) for x in range(9)
+    ]
+    (tmp_path / "table.csv").write_text("\n".join(["land,x,y", *rows, ",1,2"]))
+    (tmp_path / "edges.csv").write_text("from,to\nNA,null\nnull,BW\n")
+    files = tmp_path / "table.csv", tmp_path / "edges.csv"
+    found = gr.fit(*files, target="y", node="land", missing="drop", folds=3)
+    assert found.table().index.tolist() == ["NA", "null", "BW"]
+    assert "left out: 4 of 28 rows, for missing cells of 'land', 'x'" in found.remarks
+    with pytest.raises(DataError, match=r"'land' is missing in line 29; .*\n.*'x' is missing in lines 5, 14, 23"):
+        gr.fit(*files, target="y", node="land")
+
+
+@pytest.mark.parametrize("named", [{"node": "y"}, {"weights": "y"}, {"weights": "n"}, {"features": ["x", "x"]}])
+def test_a_column_that_is_named_twice_is_refused(named):
+    rows = pd.DataFrame({"n": list("aabb") * 5, "x": range(20), "y": range(20)})
+    with pytest.raises(DataError, match="is named twice; node, target, weights and features are columns apart"):
+        gr.fit(rows, [("a", "b")], **{"target": "y", "node": "n"} | named)
+
+
+def test_labels_of_a_scheme_are_not_taken_for_one_another():
+    rows = pd.DataFrame({"n": np.repeat(["Ward A0", "Ward A1", "Ward E4"], 6), "y": np.arange(18.0) / 3})
+    found = gr.fit(rows, chain("Ward A0", "Ward A1", "Ward B2"), target="y", node="n", folds=3)
+    assert not any("did you mean" in each for each in found.remarks)
+
+
+def test_options_of_results_are_named():
+    rows = pd.DataFrame({"n": np.repeat(["a", "b"], 6), "y": np.arange(12.0) / 3})
+    found = gr.fit(rows, [("a", "b")], target="y", node="n", folds=3)
+    with pytest.raises(ArgumentError, match=r"Fit\.predict has no argument 'knd'; did you mean 'kind'"):
+        found.predict(rows, knd="class")

@@ -424,3 +424,17 @@ def test_the_covariance_of_a_model_takes_sample_weights_for_precisions(scale):
         np.testing.assert_allclose(ours.covariance("model")[i], glm.cov_params(), rtol=1e-6)
         exact = np.linalg.inv((X[mine].T * exposure[mine]) @ X[mine])
         np.testing.assert_allclose(known.covariance("model")[i], exact, rtol=1e-9)
+
+
+@pytest.mark.parametrize("ridge", [1e-6, 1e-3, 1.0])
+@pytest.mark.parametrize("kind", ["HC2", "HC3", "HC4"])
+def test_a_ridge_does_not_hide_that_one_sample_determines_a_coefficient(kind, ridge):
+    """Its leverage beside the ridge is below 1, and the error would be as large as the estimate, whatever that is."""
+    rng = np.random.default_rng(0)
+    X, node = np.column_stack([np.ones(60), rng.normal(size=60), np.zeros(60)]), np.repeat(["a", "b"], 30)
+    X[0, 2] = X[30:40, 2] = 1.0
+    data = gr.NodeData.from_arrays(X * [1.0, 1e6, 1e-6], X @ [0.0, 1.0, 5.0] + rng.normal(size=60), node)
+    for extra in ([], [ridge * gr.NodePenalty(gr.SquaredL2())]):
+        regions = local_regions(gr.Problem(sum(extra, gr.SquaredLoss(data, scale="sum"))), covariance=kind)
+        assert "alone determines a coefficient (its leverage is 1)" in repr(regions)
+        assert regions["b"].estimate.notna().all()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import cvxpy as cp
 import networkx as nx
 import numpy as np
 import pytest
 
 import graphreg as gr
+import graphreg.testing
 from graphreg.errors import DataError
 
 RNG = np.random.default_rng(0)
@@ -81,3 +83,58 @@ def test_expectiles_of_the_least_levels_are_not_worth_nothing(tau):
     found = gr.Problem(fit + gr.NodePenalty(gr.Box(-1.0, 0.0))).solve(gr.PrimalDual(), on_failure="return").certificate
     value = Fraction(tau) * (Fraction(float(found.w[0, 0])) - Fraction(1e-9)) ** 2 / 2
     assert 0 < value <= Fraction(found.primal)
+
+
+def test_losses_of_the_user_take_one_entry_per_sample():
+    """As their page says: rounds had asked for the curvature of a stack of samples by node."""
+
+    class Root(gr.Loss):
+        def value(self, x, y):
+            assert x.shape == y.shape == (len(x),)
+            return np.sqrt(1.0 + (x - y) ** 2) - 1.0
+
+        def gradient(self, x, y):
+            assert x.shape == y.shape == (len(x),)
+            return (x - y) / np.sqrt(1.0 + (x - y) ** 2)
+
+        def curvature(self, x, y):
+            return np.array([(1.0 + (x[r] - y[r]) ** 2) ** -1.5 for r in range(len(x))]).reshape(len(x))
+
+        def conjugate(self, b, y):
+            inside = np.abs(b) <= 1.0
+            return np.where(inside, b * y + 1.0 - np.sqrt(np.maximum(1.0 - b * b, 0.0)), np.inf)
+
+        def cvxpy(self, x, y):
+            return cp.norm(cp.vstack([np.ones(len(y)), x - y]), 2, axis=0) - 1.0
+
+    rng = np.random.default_rng(0)
+    data = gr.NodeData.from_arrays(rng.normal(size=(20, 2)), rng.normal(size=20), np.repeat(range(5), 4))
+    problem = gr.Problem(Root(data) + 0.3 * gr.TotalVariation(gr.Graph.chain(5), gr.L2()))
+    found = [problem.solve(method).objective for method in (gr.Exact(), gr.PrimalDual(), gr.ADMM())]
+    np.testing.assert_allclose(found, found[0], rtol=2e-6)
+
+
+def test_squares_of_own_penalties_are_taken_where_they_have_gradients():
+    class Form(gr.Penalty):
+        def value(self, z):
+            return (z**2).sum(axis=1)
+
+        def prox(self, v, step):
+            return v / (1.0 + 2.0 * np.reshape(step, (-1, 1)))
+
+        def conjugate(self, u):
+            return (u**2).sum(axis=1) / 4.0
+
+        def cvxpy(self, Z):
+            return cp.sum(cp.square(Z), axis=1)
+
+        def quadratic(self, k):
+            return 2.0 * np.eye(k)
+
+    data = gr.NodeData.from_arrays(np.eye(2), [1.0, 2.0], [0, 1])
+    problem = gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation([(0, 1)], Form()))
+    plain = gr.Problem(gr.SquaredLoss(data) + 2.0 * gr.TotalVariation([(0, 1)], gr.SquaredL2()))
+    assert problem.solve().objective == pytest.approx(plain.solve().objective, rel=2e-6)
+    report = gr.testing.check_penalty(Form())
+    assert {each.law for each in report.failures} == {"quadratic"}
+    assert "take only that of a gr.AbstractSmoothPenalty" in str(report)

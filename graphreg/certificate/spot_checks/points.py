@@ -40,7 +40,6 @@ FAR = (1.0, 1e4)  # how far arguments are pushed along slopes, and steps of prox
 APART = 1e-6  # of their size: nearer than that, points have no middle to speak of
 WIDE = 1e-3  # of its size: half of the width of the boxes on which bounds are tried
 FURTHER = 4.0  # how much further out proxes are tried than points lie apart
-HUGE = 1e50  # numbers of this size and beyond say nothing of terms: what is left of their sums is rounding
 CLAIMS = 1e-3  # by which equalities may be off that no bound rests on
 
 
@@ -283,7 +282,7 @@ def _wide(step: Array, v: Array) -> Array:
 
 def _loosely(trial: Trial) -> Trial:
     """The trial of a law that no bound rests on, where its numbers are finite: rounding may leave a domain."""
-    known = trial.size < HUGE
+    known = np.isfinite(trial.size)
     excess = np.where(known, trial.excess - CLAIMS * trial.size, 0.0)
     return replace(trial, excess=excess, size=np.where(known, trial.size, 0.0))
 
