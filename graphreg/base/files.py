@@ -63,7 +63,8 @@ def own_place(path: Any, what: str, kind: type[GraphregError], mark: bytes) -> P
         if place.exists():
             with os.fdopen(opened(place), "rb") as file:
                 if mark not in file.read(HEAD):
-                    raise kind(f"{str(path)!r} is there, and no {what} of graphreg; name another file, or remove it")
+                    said = f"is there, and no {what} of graphreg, or of another kind"
+                    raise kind(f"{str(path)!r} {said}; name another file, or remove it")
         if not os.access(place.parent, os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, "its folder is not writable")
     except OSError as error:

@@ -30,6 +30,7 @@ SERVES = 0.1  # of the gap asked for: a point whose bound costs less needs no re
 NOTHING = 1e-13  # of a value: less than what plain sums may cost
 SHORT = 1e-8  # step of the Moreau envelopes whose gradients stand for flows
 ALIKE = 1e-12  # relative: parameters that differ by less are the same but for rounding
+FAR = 1e100  # beyond parameters of this size an objective that is no float tells of iterates, and not of constraints
 BALANCED = 1e-9  # of what flows through the nodes: an imbalance that needs no repair before it is enclosed
 
 
@@ -48,6 +49,7 @@ class Certifier:
         self.spot_checks = SpotChecks(form)
         self.best_primal: Primal | None = None
         self.best_dual: Dual | None = None
+        self.far = np.zeros(form.shape)  # where no objective is known: the last parameters of iterates that diverged
         self.screened = float("nan")  # P at the last screen
         self._attained: tuple[bool | None, Dual | None] | None = None  # and the bound with which it was decided
         self._tried: BoundSource | None = None  # the last one, whether or not what follows from it was the best
@@ -133,7 +135,7 @@ class Certifier:
     def best(self) -> Certificate:
         """The certificate of the best points seen so far."""
         form, own, found = self.form, self.spot_checks, self.best_dual
-        best = self.best_primal or Primal(np.inf, np.inf, np.zeros(self.form.shape), True)
+        best = self.best_primal or Primal(np.inf, np.inf, self.far, True)
         if found is None:
             none, lost = form.nothing(), np.full(form.n_components, -np.inf)
             nowhere = Enclosed(lost, none, none.flows, "no dual point was found")
@@ -146,8 +148,12 @@ class Certifier:
             note = own.contradiction
             return Certificate(np.inf, -np.inf, 0.0, "none", w, point, form, note, contradiction=note)
         primal, dual = primal + own.above, dual - own.below
-        if not np.isfinite(primal):
-            note = "no feasible point was found; problem.solve() tells which constraints exclude each other, if any do"
+        if not np.isfinite(primal) and w.any():
+            note = f"the objective is beyond all floats at parameters of {np.abs(w).max():.0e}"
+        elif not np.isfinite(primal):
+            note = (
+                "no point with a finite objective was found; problem.solve() tells which constraints exclude each other"
+            )
         elif not np.isfinite(dual):
             note = f"no lower bound was proved: {found.found.why}" if found.found.why else "no lower bound was proved"
         elif primal < dual <= primal + NOTHING * own.size:
@@ -233,6 +239,8 @@ class Certifier:
         if not np.isfinite(w).all():
             return
         value, best = self.form.primal(w), self.best_primal
+        if best is None and not np.isfinite(value) and np.abs(w).max(initial=0.0) > FAR:
+            self.far = w
         enough = _enough(value, gap)
         if best is not None and not value < best.value and not (best.plain and best.bound - value > enough):
             return

@@ -158,7 +158,7 @@ class Certificate(Shown):
         Returns
         -------
         pandas.Series
-            At least 0 each; with the edges' parts and the charge they add up to the gap.
+            At least 0 each, but for rounding; with the edges' parts and the charge they add up to the gap.
 
         Examples
         --------
@@ -257,4 +257,5 @@ def violated(bounds: Certificate, w: Array) -> Certificate:
     """The lower bound, and exactly these parameters, which violate a constraint, so that P is +inf at them."""
     broken = dict.fromkeys(edge.name for edge in bounds.form.edges if not np.isfinite(edge.values(w)).all())
     note = f"the parameters violate {', '.join(broken)}, so the objective is +inf at them"
+    note = note if broken else "the objective is beyond all floats at the parameters"
     return replace(bounds, primal=np.inf, scope="none", w=w, note=note, rounding=0.0)

@@ -156,7 +156,7 @@ def shrunken(read: Described, found: Components) -> JamesSteinEstimate:
 def _assumed(found: Components, q: Array) -> tuple[str, ...]:
     out = [
         "Gaussian noise of variance sigma^2 / weight, and coefficients of all nodes around those of one root with one "
-        "variance (the single-cluster model of Proposition 5.4); the root's are shrunk towards 0, which biases them",
+        "variance (the single-cluster model of Proposition 5.4); the root's are shrunk towards 0, which biases them"
     ]
     if found.method == "given":
         out.append("the mean squared error is below that of the unbiased predictions if the variances given are right")

@@ -358,7 +358,7 @@ def _assumed(read: Described, found: Components) -> tuple[str, ...]:
     which = "all coefficients vary" if len(random) == len(names) else f"those of {varying} vary, the others are shared"
     out = [
         "independent Gaussian noise of variance sigma^2 / weight, and Gaussian coefficients around those of the parent "
-        f"with one variance per level; {which} (5.1)",
+        f"with one variance per level; {which} (5.1)"
     ]
     if found.method == "given":
         out.append("the variances are the ones given; standard errors and intervals are exact for them")

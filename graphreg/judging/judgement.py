@@ -151,7 +151,12 @@ class Judgement(Certificate):
             return "the flows given prove nothing as they are"
         if not np.isfinite(bound):
             balance = "balance the prices" if self.form.samples else "add up to 0 at every node"
-            return f"the flows given prove nothing as they are: they do not {balance}"
+            said = f"the flows given prove nothing as they are: they do not {balance}"
+            if self.turned is not None and np.isfinite(self.turned):
+                said += (
+                    f"; with all their signs changed they do, and prove {self.turned:.10g}: flows run from tail to head"
+                )
+            return said
         gap = replace(self, dual=bound).relative_gap
         said = f"the flows given (to 1e-9 of their size) prove by themselves that {bound:.10g} <= optimum"
         said += f" (relative gap to it {gap:.3g})"
@@ -203,13 +208,17 @@ def _with_own(judged: Judgement, form: Form, own: Own, bound: float | None) -> J
     flows, prices = own
     if beyond := beyond_capacity(form, flows):
         return replace(judged, beyond=beyond, as_given=-np.inf)
+    if bound is None and judged.contradiction:
+        return judged
     if bound is None:
         flat = [block.loss.called() for block in form.samples if np.min(block.loss.least_curvature()) <= 0.0]
         said = UNKNOWN.format(" and ".join(dict.fromkeys(flat)) or "a node or a term of your own")
         return replace(judged, note="; ".join(filter(None, (judged.note, said))))
     back = tuple(-u for u in flows)
-    known = prices is None and not beyond_capacity(form, back)
-    return replace(judged, as_given=bound, turned=Certifier(form).bound_as_given(back, None) if known else None)
+    signs = None if prices is None else tuple(-a for a in prices)
+    signs = prices if bound == -np.inf else signs  # which flows the other way may balance
+    known = not beyond_capacity(form, back)
+    return replace(judged, as_given=bound, turned=Certifier(form).bound_as_given(back, signs) if known else None)
 
 
 class _Judged:

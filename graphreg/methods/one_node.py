@@ -17,12 +17,7 @@ from ..form import EdgeBlock, Form
 from ..running import AbstractDirectMethod, Outcome, Task
 from ..terms import Array
 from ..terms.losses import AbstractSmoothLoss
-from ..terms.penalties import (
-    AbstractNorm,
-    AbstractSmoothPenalty,
-    AbstractSupercoercive,
-    is_interval,
-)
+from ..terms.penalties import AbstractNorm, AbstractSmoothPenalty, AbstractSupercoercive, is_interval
 
 STEPS = 50
 HALVINGS = 20  # of a step

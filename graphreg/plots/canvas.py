@@ -31,6 +31,7 @@ STYLES = ("-", "--", "-.", ":")
 MARKS = "osD^vP*Xh<>"
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "oo", "++")
 SHARE = 0.775  # of the width of a figure: what titles and legends may take
+NEAR = 0.2  # inches below axes: beyond it stand the labels of a scale
 HANDLE = 0.55  # inches that the symbol of a legend and the space around it take
 
 
@@ -119,7 +120,7 @@ def legend_below(axes: Axes, *handles: Any, below: float = 0.5, points: float = 
     if not labels:
         return
     whole: Any = axes.get_figure(root=True)
-    if whole.get_layout_engine() is None:
+    if whole.get_layout_engine() is None and below > NEAR:  # below axes without scales there is room
         axes.legend(shown, labels, loc="best", fontsize=points, handlelength=2.8)
         return
     longest = max(width_of(label, points) for label in labels) + HANDLE

@@ -13,6 +13,7 @@ from matplotlib.ticker import Formatter, Locator, LogLocator, MaxNLocator, NullF
 from ..terms import Array
 
 PLAIN = (1e-3, 1e5)  # between these all labels of an axis are plain numbers
+WIDTH = 4  # characters of a label for which there is room wherever matplotlib sees room for a tick
 ALIKE = 1.01  # a ratio of values whose four digits hold less than four ticks
 STEPS = ((1.0, 2.0, 5.0), (1.0,))  # ticks of a decade, from many to few
 
@@ -33,6 +34,10 @@ class Readable(Locator):
     def tick_values(self, vmin: float, vmax: float) -> Sequence[float]:
         axis: Axis | None = self.axis  # pyright: ignore[reportAssignmentType]
         most = 8 if axis is None else int(np.clip(axis.get_tick_space(), 2, 9))
+        if (
+            axis is not None and getattr(axis, "axis_name", "") == "x" and 1.0 <= vmax < PLAIN[1] * 10.0
+        ):  # 100,000 is wide
+            most = max(2, int(most * min(1.0, WIDTH / len(f"{vmax:,.0f}"))))
         return readable(vmin, vmax, most).tolist()
 
 

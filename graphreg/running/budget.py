@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from .method import AbstractEngine, Start
 
 
+DIVERGED = "the iterates diverged"  # the cause of a failure
+
+
 @dataclass
 class WarmStart:
     """The view of a run, its last state, and what its repairs taught; None before there was one.

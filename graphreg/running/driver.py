@@ -19,7 +19,7 @@ from ..errors import CheckpointError
 from ..form import Form
 from ..network import InProcess, Ledger, LocalView, arcs_of
 from ..terms import Array, alike, strengths
-from .budget import Budget, Outcome
+from .budget import DIVERGED, Budget, Outcome
 from .checking import Checks
 from .observed import Recorder
 from .polish import applies
@@ -216,6 +216,8 @@ class _Run:
                 check_deadline()  # the last word is then a short one, and the only one
                 checks.certify_state(self.state, self.k)
         certificate = checks.certifier.best()
+        if not np.isfinite(certificate.primal) and checks.certifier.far.any():
+            self.ended, self.cause = "failed", DIVERGED
         if self.recorder is not None:
             self.recorder.close(self.method, self.state, self.k)
         return certificate

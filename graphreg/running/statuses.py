@@ -14,7 +14,7 @@ from ..certificate import Certificate, relative_in_words
 from ..form import Form
 from ..terms import feature_of, notation_of
 from ..terms.penalties import AbstractConstraint, AbstractPenalty
-from .budget import Outcome
+from .budget import DIVERGED, Outcome
 
 STATUSES = ("certified", "budget", "interrupted", "no_certificate", "unattained", "infeasible", "failed")
 UNLIKE = 1e3  # times the size of the smallest feature: a larger one is in another unit
@@ -29,6 +29,7 @@ UNKNOWN = (
 )
 MISTAKEN = "No bound rests on it, but a term of the model is wrong, and misleads the methods and claims that use it:"
 TRIED = 100  # coordinates of a penalty of which directions are looked for, for the sake of a sentence
+
 NO_POINT = "no point was found that satisfies all constraints; Exact() tells whether there is one"
 BEFORE = {
     "interrupted": "The run was interrupted before there was an answer.",
@@ -50,7 +51,8 @@ def judge(outcome: Outcome, gap: float) -> tuple[str, str]:  # noqa: PLR0911 - o
         return "certified", certified(gap, attained)
     if ended == "failed":
         held = any(isinstance(edge.penalty, AbstractConstraint) for edge in certificate.form.edges)
-        pointless = NO_POINT if rounds and held and not np.isfinite(certificate.primal) else ""
+        lost = rounds and held and not np.isfinite(certificate.primal) and outcome.cause != DIVERGED
+        pointless = NO_POINT if lost else ""
         return "failed", failed(outcome.cause, outcome.remedy or pointless)
     if ended == "interrupted":
         return "interrupted", interrupted(rounds, certificate)

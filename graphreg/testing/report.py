@@ -73,6 +73,8 @@ class Report(Shown):
         What is wrong where a law of conjugates fails, if the kind of the subject tells it.
     note : str
         What else is to be known where a law fails.
+    page : str
+        Where the laws are described.
 
     Examples
     --------
@@ -87,6 +89,7 @@ class Report(Shown):
     untried: Mapping[str, str] = field(default_factory=dict[str, str])
     blamed: str = ""
     note: str = ""
+    page: str = "docs/adding-a-penalty.md#the-laws"
 
     @property
     def ok(self) -> bool:
@@ -133,7 +136,7 @@ class Report(Shown):
             usually = self.blamed if self.blamed and law in OF_CONJUGATES else usually
             lines += [f"          {usually}"] if found and usually else []
         lines += [self.note] if self.note and self.failures else []
-        lines.append("what each law says: docs/adding-a-penalty.md#the-laws")
+        lines.append(f"what each law says: {self.page}")
         return page("\n".join(lines))
 
     def raise_if_failed(self) -> None:

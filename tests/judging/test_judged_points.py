@@ -213,7 +213,7 @@ def test_a_point_far_beyond_all_numbers_has_no_certificate(problem):
     assert problem.value(w) == np.inf
     judged = problem.certify(w)
     assert not judged.valid
-    assert str(judged).startswith("no certificate: no feasible point was found")
+    assert str(judged).startswith("no certificate: the objective is beyond all floats at parameters of 1e+200")
 
 
 def test_a_point_that_breaks_a_constraint_is_moved_and_it_is_said():
@@ -489,6 +489,19 @@ def test_flows_that_were_given_are_judged_as_they_are():
     assert problem.certify(STATIONS).as_given is None
 
 
+def test_signs_are_hinted_at_beside_prices_too():
+    data = gr.NodeData.from_arrays(None, [6.0, 3.0, 0.0], list("abc"))
+    problem = gr.Problem(gr.MeanLoss(data) + gr.TotalVariation(gr.Graph.chain(list("abc")), gr.L1()))
+    w, u, a = [[5.0], [3.0], [1.0]], np.array([1.0, 1.0]), np.array([[-1.0], [0.0], [1.0]])
+    for flows, prices, said in (
+        (-u, -a, "-7 <= optimum (relative gap to it 1.71); with all signs changed they would prove 5"),
+        (-u, a, "they do not balance the prices; with all their signs changed they do, and prove 5"),
+        (u, a, "5 <= optimum"),
+    ):
+        assert said in str(problem.certify(w, flows=flows, prices=prices))
+    assert "signs" not in str(problem.certify(w, flows=u, prices=a))
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_certificate_is_no_worse_than_the_flows_that_were_given(seed):
     """A repair takes the prices at w: with those that are best for the flows it may prove more."""
@@ -636,7 +649,7 @@ def test_no_point_of_an_infeasible_problem_is_said_to_satisfy_its_constraints():
     ends = gr.Zero()(gr.w.at([0]) - 1.0) + gr.Zero()(gr.w.at([2]) - 2.0)
     problem = gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(nx.path_graph(3), gr.Zero()) + ends)
     said = str(problem.certify(np.ones((3, 1))))
-    assert "no feasible point was found" in said
+    assert "no point with a finite objective was found" in said
     assert "every constraint holds" not in said
 
 

@@ -312,6 +312,14 @@ def test_a_legend_stands_inside_axes_that_nothing_lays_out(problem, pyplot):
     assert axes.get_legend().get_window_extent().y0 > axes.get_window_extent().y0
 
 
+def test_a_legend_stands_below_graphs_in_axes_that_are_given(problem, pyplot):
+    """There are no labels of a scale below, and inside it would hide nodes."""
+    _, axes = pyplot.subplots()
+    gr.plots.plot_graph(problem.solve(), ax=axes)
+    axes.figure.canvas.draw()
+    assert axes.get_legend().get_window_extent().y1 <= axes.get_window_extent().y0
+
+
 def test_a_path_has_no_line_for_nodes_that_no_data_reach(pyplot):
     graph = nx.path_graph(3)
     graph.add_node("island")

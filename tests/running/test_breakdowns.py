@@ -212,3 +212,20 @@ def test_gaps_that_only_rounding_decides(gap, method):
             METHODS[method], gap=gap, rounds=None if method == "exact" else 600, on_failure="return"
         )
         assert solution.status in ("certified", "no_certificate", "budget")
+
+
+@pytest.mark.filterwarnings("ignore:the step_size:graphreg.errors.MethodWarning")
+@pytest.mark.parametrize("rounds", [400, 900])
+def test_iterates_that_diverge_are_said_to(rounds):
+    """Beyond 1e150 the objective is no float: the answer was 0, at the objective there, "budget", for constraints."""
+    rng = np.random.default_rng(1)
+    data = gr.NodeData.from_dict({v: (rng.normal(size=(20, 3)), rng.normal(size=20)) for v in range(8)})
+    problem = gr.Problem(gr.SquaredLoss(data) + 0.1 * gr.TotalVariation(nx.cycle_graph(8), gr.L2()))
+    method = gr.FedAvg(local_steps=3, step_size=1.5)
+    found = problem.solve(method, rounds=rounds, gap=0, on_failure="return")
+    assert found.status == "failed"
+    assert found.objective == np.inf
+    assert "constraints" not in found.message
+    assert ("the iterates diverged" in found.message) == (np.abs(found.coef).max() > 1e100)
+    table = gr.compare(problem, {"far": method, "near": gr.LocalOnly()}, rounds=rounds, gap=0, seed=0).table()
+    assert np.isnan(table.loc["far", "objective"])

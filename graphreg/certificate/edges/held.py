@@ -16,14 +16,7 @@ from ...errors import ProofError, TermError
 from ...form import EdgeBlock, Form
 from ...form.notation import listed
 from ...terms import Array
-from ...terms.penalties import (
-    AbstractConstraint,
-    AbstractSmoothPenalty,
-    has_kink,
-    is_equality,
-    is_interval,
-    row_norm,
-)
+from ...terms.penalties import AbstractConstraint, AbstractSmoothPenalty, has_kink, is_equality, is_interval, row_norm
 from ..convexity import node_convexity
 from ..record import OWN_TERMS, Certificate
 from .dual_region import rounding

@@ -55,13 +55,7 @@ class Joint:
     (N,) is the diagonal of S; but for those that are ``dropped``."""
 
     def __init__(
-        self,
-        system: System,
-        root: Array,
-        scale: Array,
-        G: sp.csr_array,
-        mu: float,
-        dropped: Dropped = NOTHING,
+        self, system: System, root: Array, scale: Array, G: sp.csr_array, mu: float, dropped: Dropped = NOTHING
     ) -> None:
         N, V = system.shape
         need(root.shape == (V,) and scale.shape == (N,) and G.format == "csr" and G.shape[0] == N, "another shape")  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)

@@ -12,14 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ...certificate import (
-    Enclosed,
-    Enclosure,
-    FlowDual,
-    Pair,
-    Repair,
-    follows,
-)
+from ...certificate import Enclosed, Enclosure, FlowDual, Pair, Repair, follows
 from ...form import DualPoint, Form
 from ...terms import Array
 from .border import Border, Cut
