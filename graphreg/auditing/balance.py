@@ -37,7 +37,7 @@ def number(t: float) -> str:
         for value, text in ((q, f"{q:g}"), (1.0 / q, f"1/{q:g}")):
             if abs(abs(t) - value) <= SAME * value:
                 return text if t > 0 else f"-{text}"
-    return f"{t:.4g}"
+    return f"{t:.7g}" if abs(abs(t) - 1.0) < 0.01 else f"{t:.4g}"
 
 
 def is_one(t: float) -> bool:

@@ -85,7 +85,9 @@ class Evidence:
         self._early(algorithm, found, sums, wrong)
         if noisy:
             self.skip("promptness", "as runs differ with their seeds, what is late may be so by chance")
-        elif not found.at_once and not (found.early() and found.share_early > SOME):
+        elif found.at_once:
+            self.skip("promptness", "there are no messages between neighbours that could be late")
+        elif not (found.early() and found.share_early > SOME):
             self._late(algorithm, problem, seed, found, wrong)
 
     def _early(self, algorithm: AbstractAlgorithm, found: Delays, sums: int, wrong: bool) -> None:

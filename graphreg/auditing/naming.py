@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +16,7 @@ from ..methods import Exact
 from ..problem import Problem
 from ..running import Budget, solve
 from ..terms import Array, Strength
-from ..terms.penalties import is_equality
+from ..terms.penalties import AbstractSmoothPenalty, is_equality
 from .algorithms import AbstractAlgorithm
 from .balance import (
     ACCEPTED,
@@ -143,6 +143,7 @@ AGREE = 1e-6  # relative disagreement of nodes that agree
 NOTHING = 1e-6  # of the optimum, a limit that is 0
 DEPENDS = 0.1  # of the distance, by which a limit that depends on the start moves with it
 ROUGH = 3e-2  # a distance within which rounding to few digits may stop a run
+LESS = 30.0  # times what another family leaves, at which the model itself is not what was minimised
 SHOWN = 4  # families, or modified problems, that no limit tells apart, at most
 
 
@@ -178,7 +179,7 @@ def names(seen: Examined, noisy: bool, seeded: bool) -> Iterator[Finding]:
     explained = any(each.kind != "model" and not each.name.startswith(MIXING) for each in exact[:1])
     if again and consensus and not noisy and not explained:
         yield from _of_mixing(seen, disagreement > AGREE)
-    yield from _of_balance(exact, families, disagreement, consensus)
+    yield from _of_balance(exact, families, disagreement, consensus, [edge for edge in form.edges if not edge.ground])
     if not exact:
         yield from _of_dictionary(seen.optimum, limit)
     if noisy and seeded:
@@ -211,7 +212,11 @@ def _of_mixing(seen: Examined, disagree: bool) -> Iterator[Finding]:
 
 
 def _of_balance(
-    exact: tuple[Family, ...], families: list[Family], disagreement: float, consensus: bool
+    exact: tuple[Family, ...],
+    families: list[Family],
+    disagreement: float,
+    consensus: bool,
+    edges: Sequence[EdgeBlock] = (),
 ) -> Iterator[Finding]:
     if not families:
         yield Finding("balance", "not tried", "runs differ, or there are too many parameters")
@@ -233,6 +238,13 @@ def _of_balance(
         yield Finding("balance", "name", f"{first.sentence}{other} {read}")
         for each in exact[1:SHOWN]:
             yield Finding("balance", "consistent", f"this limit cannot tell it from: {each.sentence}")
+    elif families[0].residual < exact[0].residual / LESS:
+        best = families[0]
+        left = f"balances to {best.residual:.0e}, and the model itself to {first.residual:.0e}"
+        yield Finding("balance", "name", f"nearly the model: {best.name} x {best.factor:.7g} ({left})")
+    elif not consensus and all(isinstance(edge.penalty, AbstractSmoothPenalty) for edge in edges):
+        said = f"the model itself balances to {first.residual:.0e}: nearly right, as numbers of few digits are"
+        yield Finding("balance", "remark", said)
     elif not consensus:
         said = "gradients and flows balance, but no flows within capacity do on the edges that are fused"
         yield Finding("balance", "name", f"flows leave their ball: {said}")

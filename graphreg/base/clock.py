@@ -23,6 +23,7 @@ from .escaping import visible
 P = ParamSpec("P")
 T = TypeVar("T")
 
+PAUSE = 0.01  # seconds between looks at a thread that imports
 STEPS = 100  # within which Python raises what another thread has asked it to raise
 BEAT = 1.0  # seconds after which a bar is shown anew
 SHORTEST = 0.1  # of several last words
@@ -120,8 +121,17 @@ starting = threading.Lock()
 
 
 def raise_in(thread: ctypes.c_ulong, error: type[BaseException]) -> None:
-    """Raise an error at the next step of a thread in Python."""
+    """Raise an error at the next step of a thread in Python, but in no import: what is half imported stays so."""
+    while _imports(thread.value):
+        time.sleep(PAUSE)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(error))
+
+
+def _imports(thread: int | None) -> bool:
+    frame = sys._current_frames().get(thread or 0)
+    while frame is not None and frame.f_code.co_filename != "<frozen importlib._bootstrap>":
+        frame = frame.f_back
+    return frame is not None
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from .source import plain
 
 TRUSTED = 8.0 * ULP  # of what the values of CVXPY's formulas are made of
 EDGE = 1e-13  # of the width of dom l*: what is nearer to its ends is bounded by these and by what is so far inside
-REACHED = 8.0  # predictor at which l' is 0 where l reaches its infimum, and not yet where it falls for ever
+REACHED = 8.0  # predictor from which on l' is looked for where it has reached its limit
 FLAT_BY = 1e4  # predictor by which l' has reached its limit, where l* is finite at the ends
 
 
@@ -32,7 +32,7 @@ class _Falling(PriceDomain):
 
     def descent(self, y: Array) -> Descent:
         found = super().descent(y)
-        reached = self.loss.gradient(REACHED * (found.falls.T @ np.ones(len(found.sample))), y) == 0.0
+        reached = self.reached(found.falls.T @ np.ones(len(found.sample)), y)
         return replace(found, for_ever=~reached[found.sample])
 
 
@@ -74,7 +74,9 @@ class CvxpyLoss(AbstractSmoothLoss):
         found = at * x - line.value + rounding * TRUSTED * (np.abs(at * x) + line.size)
         near = inside & (at != b)
         if near.any():  # l* is convex: between there and the end it is at most the larger of both
-            found = np.where(near, np.maximum(found, self._at_end(b < at, y, rounding)), found)
+            end = self._at_end(b < at, y, rounding)
+            there = ((b == low) | (b == high)) & np.isfinite(end)
+            found = np.where(near, np.where(there, end, np.maximum(found, end)), found)
         return np.where(inside, found, np.inf)
 
     def _at_end(self, lower: Array, y: Array, rounding: float) -> Array:

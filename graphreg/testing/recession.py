@@ -39,8 +39,9 @@ def descent(loss: AbstractLoss, samples: LossProbe) -> Failures:
         ever, once = (_any(cone.sample, (fall > CLEAR) & kind, len(y)) for kind in (cone.for_ever, ~cone.for_ever))
         falling = (at[1] > at[2]) & (at[2] > at[3])
         yield from judge("l falls for ever where it is said to", inside & ever & ~falling, 0, v=v, y=y)
-        far, further = (loss.value(frozen(zero + t * v), y) for t in (30.0, 60.0))  # where an exponential is not yet 0
-        ends = (at[0] > far) & (far == further)
+        reach = np.abs(y).max()  # the kinks of a loss lie near its targets
+        back, far, further = (loss.value(frozen(zero + t * v), y) for t in (-30.0 - reach, 30.0 + reach, 60.0 + reach))
+        ends = (back > far) & (far == further)  # where an exponential is not yet 0
         yield from judge("l falls to a minimum where it is said to", inside & once & ~ever & ~ends, 0, v=v, y=y)
 
 

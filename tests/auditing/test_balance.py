@@ -222,3 +222,28 @@ def test_several_families_that_balance_are_all_said():
     assert all(each in found.sentence for each in said)
     (found,) = naming._of_balance((), [replace(tied[0], residual=0.1)], 0.0, False)
     assert found.sentence.startswith("no model with one factor changed balances the limit")
+
+
+def test_a_limit_that_is_nearly_right_is_named_by_its_factor():
+    """Within the tolerance of balance the model itself balances, and flows of squares leave no ball."""
+
+    def slip(factor):
+        def algorithm(problem):
+            o = problem.oracles()
+            w, L = np.zeros((o.n, o.d)), (o.smoothness + 2 * abs(o.K).T @ o.weight)[:, None]
+            while True:
+                w = w - (o.gradient(w) + factor * (o.K.T @ o.edge_gradient(o.K @ w))) / L
+                yield w
+
+        return algorithm
+
+    rng = np.random.default_rng(1)
+    data = gr.NodeData.from_dict({i: (rng.normal(size=(4 + i, 2)), rng.normal(size=4 + i)) for i in range(4)})
+    problem = gr.Problem(gr.SquaredLoss(data) + 0.3 * gr.TotalVariation(nx.path_graph(4), gr.SquaredL2()))
+    for factor in (1.0001, 1.0003):
+        report = gr.audit(problem, slip(factor))
+        assert report.verdict == "wrong"
+        assert f"TotalVariation(SquaredL2) x {factor}" in report.name
+    assert {each.evidence for each in gr.audit(problem, lambda p: iter([p.solve(gap=1e-12).coef] * 99)).untried} >= {
+        "promptness"
+    }

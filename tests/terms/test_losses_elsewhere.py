@@ -8,6 +8,7 @@ import cvxpy as cp
 import networkx as nx
 import numpy as np
 import pytest
+from scipy import special
 
 import graphreg as gr
 import graphreg.testing
@@ -138,3 +139,49 @@ def test_squares_of_own_penalties_are_taken_where_they_have_gradients():
     report = gr.testing.check_penalty(Form())
     assert {each.law for each in report.failures} == {"quadratic"}
     assert "take only that of a gr.AbstractSmoothPenalty" in str(report)
+
+
+class Short(gr.AbstractPiecewiseLinearLoss):
+    """max(0, y - x): slopes -1 and 0."""
+
+    notation = "max(0, %y - %z)"
+
+    def domain(self, y):
+        return np.full(y.shape, -1.0), np.zeros(y.shape)
+
+
+class FallsForEver(gr.Loss):
+    """log(1 + exp(-x)), its infimum attained nowhere."""
+
+    def value(self, x, y):
+        return np.logaddexp(0.0, -x)
+
+    def gradient(self, x, y):
+        return -1.0 / (1.0 + np.exp(x))
+
+    def curvature(self, x, y):
+        return 1.0 / (2.0 + np.exp(x) + np.exp(-x))
+
+    def conjugate(self, b, y):
+        p = np.clip(-b, 0.0, 1.0)
+        entropy = -(special.entr(p) + special.entr(1.0 - p))
+        return np.where((b >= -1.0) & (b <= 0.0), entropy, np.inf)
+
+    def cvxpy(self, x, y):
+        return cp.logistic(-x)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e4])
+@pytest.mark.parametrize(("kind", "status"), [(Short, "certified"), (FallsForEver, "unattained")])
+def test_an_own_loss_that_reaches_its_infimum_attains_it(kind, status, size):
+    data = gr.NodeData.from_dict({"a": ([[1.0], [1.0]], [size, -3.0 * size]), "b": ([[1.0]], [2.0 * size])})
+    loss = kind(data)
+    problem = gr.Problem(loss + 0.1 * gr.TotalVariation(gr.Graph.chain(["a", "b"]), gr.L2()))
+    assert problem.solve(on_failure="return").status == status
+    assert "descent" not in {each.law for each in gr.testing.check_loss(loss).failures}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_line_of_squares_of_positive_parts_obeys_all_laws(seed):
+    data = gr.NodeData.from_arrays(np.ones((8, 1)), 3.0 * np.random.default_rng(seed).normal(size=8), [0, 1] * 4)
+    assert gr.testing.check_loss(gr.Loss.from_cvxpy(lambda x, y: cp.square(cp.pos(y - x)), data)).ok

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from .loss import AbstractLoss
 
 
+SHARP = 1e-100  # a slope beside which 0 is no underflow
+
+
 class PriceDomain:
     """dom l* of a loss. Prices b (at scale 1) are shaped like its coded targets y, one for each sample.
 
@@ -62,7 +65,21 @@ class PriceDomain:
         rows = np.arange(y.size).reshape(y.shape)
         sign = np.where(high == 0, 1.0, -1.0)[flat]
         eye = sp.csr_array((sign, (np.arange(flat.sum()), rows[flat])), shape=(int(flat.sum()), y.size))
-        return Descent(eye, np.nonzero(flat)[0], np.full(len(sign), True), np.flatnonzero(~flat.ravel()))
+        ever = np.full(len(sign), True)
+        if len(sign) and self.loss.is_users():
+            ever = ~self.reached(np.where(flat, np.where(high == 0, 1.0, -1.0), 0.0), y)[flat]
+        return Descent(eye, np.nonzero(flat)[0], ever, np.flatnonzero(~flat.ravel()))
+
+    def reached(self, direction: Array, y: Array) -> Array:
+        """True where l comes down to a minimum on the way: its gradient is 0 from some point on, before which it was
+        no exponential that underflows."""
+        before, out = np.full(y.shape, np.inf), np.zeros(y.shape, dtype=bool)
+        for k in range(-10, 60):
+            with np.errstate(all="ignore"):
+                slope = np.abs(self.loss.gradient(2.0**k * direction, y))
+            out |= (slope == 0.0) & (before > SHARP)
+            before = np.where(slope > 0.0, slope, before)
+        return out
 
     def remains(self, y: Array, fallen: Array) -> tuple[Array, Array]:
         """The rest of the samples where some rows of `descent` fell for ever (``fallen``, a mask over these rows):
