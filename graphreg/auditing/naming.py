@@ -231,6 +231,12 @@ def _of_balance(
             said += few(several, SHOWN)
         yield Finding("balance", "remark", said)
         return
+    yield from _of_the_first(exact, families[0], disagreement, consensus, edges)
+
+
+def _of_the_first(
+    exact: tuple[Family, ...], best: Family, disagreement: float, consensus: bool, edges: Sequence[EdgeBlock]
+) -> Iterator[Finding]:
     first = exact[0]
     if first.kind != "model":
         other = ", or what this limit cannot tell from it" if len(exact) > 1 else ""
@@ -238,8 +244,7 @@ def _of_balance(
         yield Finding("balance", "name", f"{first.sentence}{other} {read}")
         for each in exact[1:SHOWN]:
             yield Finding("balance", "consistent", f"this limit cannot tell it from: {each.sentence}")
-    elif families[0].residual < exact[0].residual / LESS:
-        best = families[0]
+    elif best.residual < exact[0].residual / LESS:
         left = f"balances to {best.residual:.0e}, and the model itself to {first.residual:.0e}"
         yield Finding("balance", "name", f"nearly the model: {best.name} x {best.factor:.7g} ({left})")
     elif not consensus and all(isinstance(edge.penalty, AbstractSmoothPenalty) for edge in edges):

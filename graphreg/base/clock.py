@@ -128,7 +128,7 @@ def raise_in(thread: ctypes.c_ulong, error: type[BaseException]) -> None:
 
 
 def _imports(thread: int | None) -> bool:
-    frame = sys._current_frames().get(thread or 0)
+    frame = sys._current_frames().get(thread or 0)  # pyright: ignore[reportPrivateUsage]  (there is no other way)
     while frame is not None and frame.f_code.co_filename != "<frozen importlib._bootstrap>":
         frame = frame.f_back
     return frame is not None

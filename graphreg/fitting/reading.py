@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from ..terms import Array
 
+NAMELESS = "Unnamed: 0"  # as pandas reads the numbers of rows that it writes before the columns
+NUMBERS = "the first column has no name: it was taken for the numbers of rows, and left out"
 MISSING = [
     "",
     "NA",
@@ -147,6 +149,7 @@ def read(table: Any, named: Asked) -> UsedRows:
     remarks = _of_labels(given[node], frame[node], name)
     complaints, numbers, categories = list[str](), list[Hashable](), list[Hashable]()
     label = tuple(frame[named.folds]) if isinstance(named.folds, str) else ()
+    remarks += [NUMBERS] * (NAMELESS in frame and NAMELESS not in chosen)
     remarks += [f"{named.folds!r} says the folds, and is no feature"] * (bool(label) and named.folds not in chosen)
     frame: Any = frame[[*asked, *chosen]].copy()
     gaps, wrong = frame.isna(), list[Hashable]()
@@ -183,7 +186,7 @@ def _chosen(frame: Any, name: str, named: Asked) -> tuple[list[Hashable], list[H
     """The columns of nodes, targets and weights, and those of the features."""
     asked = [named.node, named.target, *([] if named.weights is None else [named.weights])]
     apart = [named.folds] if isinstance(named.folds, str) else []
-    others = [c for c in frame.columns if c not in (*asked, *apart)]
+    others = [c for c in frame.columns if c not in (*asked, *apart, NAMELESS)]
     chosen = others if named.features is None else list(names_of(named.features))
     unknown = [c for c in (*asked, *chosen, *apart) if c not in frame.columns]
     if unknown:

@@ -534,3 +534,11 @@ def test_options_of_results_are_named():
     found = gr.fit(rows, [("a", "b")], target="y", node="n", folds=3)
     with pytest.raises(ArgumentError, match=r"Fit\.predict has no argument 'knd'; did you mean 'kind'"):
         found.predict(rows, knd="class")
+
+
+def test_the_numbers_of_rows_that_a_file_begins_with_are_no_feature(tmp_path):
+    rows = pd.DataFrame({"n": np.repeat(["a", "b"], 12), "x": np.arange(24.0) % 5, "y": np.arange(24.0) / 3})
+    rows.to_csv(tmp_path / "t.csv")
+    found = gr.fit(tmp_path / "t.csv", [("a", "b")], target="y", node="n", folds=3)
+    assert found.table().columns.tolist() == ["intercept", "x"]
+    assert any("taken for the numbers of rows, and left out" in each for each in found.remarks)
