@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from importlib import import_module
 
 import networkx as nx
 import numpy as np
@@ -331,3 +332,19 @@ def test_numbers_for_many_nodes_are_no_longer_drawn_once_time_is_up():
     with clock.within(0.02), pytest.raises(clock.OutOfTimeError):
         streams.uniform(0, 4)
     np.testing.assert_array_equal(streams.uniform(3, 4)[7], Streams(0, "samples", [7]).uniform(3, 4)[0])
+
+
+def test_no_alarm_rings_in_an_import(tmp_path, monkeypatch):
+    """A module that is half imported stays so: what asks for it later, without a budget, has no use of it."""
+    slow = "import time\nfor _ in range(40):\n    time.sleep(0.01)\nwhole = True\n"
+    (tmp_path / "slowly_imported.py").write_text(slow)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def work():
+        with clock.within(0.05), clock.alarm():
+            import_module("slowly_imported")
+            time.sleep(5.0)
+
+    with pytest.raises(clock.OutOfTimeError):
+        work()
+    assert sys.modules.pop("slowly_imported").whole
