@@ -120,18 +120,22 @@ def check_deadline() -> None:
 starting = threading.Lock()
 
 
-def raise_in(thread: ctypes.c_ulong, error: type[BaseException]) -> None:
-    """Raise an error at the next step of a thread in Python, but in no import: what is half imported stays so."""
-    while _imports(thread.value):
+def raise_in(thread: ctypes.c_ulong, error: type[BaseException], imports: int = 0) -> None:
+    """Raise an error at the next step of a thread in Python, but in no import beyond those that it is in anyway: what
+    is half imported stays so."""
+    while _imports(thread.value) > imports:
         time.sleep(PAUSE)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(error))
 
 
-def _imports(thread: int | None) -> bool:
+def _imports(thread: int | None) -> int:
+    """How deep in imports a thread is, in frames."""
     frame = sys._current_frames().get(thread or 0)  # pyright: ignore[reportPrivateUsage]  (there is no other way)
-    while frame is not None and frame.f_code.co_filename != "<frozen importlib._bootstrap>":
+    found = 0
+    while frame is not None:
+        found += frame.f_code.co_filename == "<frozen importlib._bootstrap>"
         frame = frame.f_back
-    return frame is not None
+    return found
 
 
 @contextmanager
@@ -144,6 +148,7 @@ def alarm() -> Generator[None]:
         return
     thread, ringing = ctypes.c_ulong(threading.get_ident()), threading.Lock()
     over = rung = caught = False
+    imports = _imports(thread.value)  # of a module that solves something when it is imported
 
     class RungError(OutOfTimeError):
         """The error of this alarm, and of no other."""
@@ -153,7 +158,7 @@ def alarm() -> Generator[None]:
         with starting, ringing:
             if not over:
                 rung = True
-                raise_in(thread, RungError)
+                raise_in(thread, RungError, imports)
 
     timer = threading.Timer(max(seconds, 0.0), ring)
     timer.daemon = True

@@ -348,3 +348,15 @@ def test_no_alarm_rings_in_an_import(tmp_path, monkeypatch):
     with pytest.raises(clock.OutOfTimeError):
         work()
     assert sys.modules.pop("slowly_imported").whole
+
+
+def test_an_alarm_rings_in_a_module_that_works_when_it_is_imported(tmp_path, monkeypatch):
+    """It is in an import all the time, and the alarm waited for its end, and whoever asked for another for that."""
+    text = (
+        "import time\nfrom graphreg.base import clock\nrang = 0\nfor _ in range(2):\n    try:\n"
+        "        with clock.within(0.05), clock.alarm():\n            for _ in range(200):\n"
+        "                time.sleep(0.01)\n    except clock.OutOfTimeError:\n        rang += 1\n"
+    )
+    (tmp_path / "works_when_imported.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert import_module("works_when_imported").rang == 2

@@ -171,6 +171,32 @@ class FallsForEver(gr.Loss):
         return cp.logistic(-x)
 
 
+class FallsSlowly(gr.Loss):
+    """(1 + x^2)^(1/2) - x, whose slope is 0 in floats from 1e8 on, by cancellation."""
+
+    def value(self, x, y):
+        return np.where(x > 0.0, 1.0 / (np.sqrt(1.0 + x * x) + np.abs(x)), np.sqrt(1.0 + x * x) - x)
+
+    def gradient(self, x, y):
+        return x / np.sqrt(1.0 + x * x) - 1.0
+
+    def curvature(self, x, y):
+        return (1.0 + x * x) ** -1.5
+
+    def conjugate(self, b, y):
+        c = b + 1.0
+        return np.where(np.abs(c) <= 1.0, -np.sqrt(np.maximum(1.0 - c * c, 0.0)), np.inf)
+
+    def cvxpy(self, x, y):
+        return cp.norm(cp.vstack([np.ones(len(y)), x]), 2, axis=0) - x
+
+
+def test_a_slope_that_rounding_takes_to_0_reaches_no_infimum():
+    data = gr.NodeData.from_arrays(np.ones((3, 1)), [1.0, 2.0, 3.0], [0, 0, 1])
+    assert FallsSlowly(data).prices.descent(np.array([1.0, 2.0])).for_ever.all()
+    assert not Short(data).prices.descent(np.array([1.0, 2.0])).for_ever.any()
+
+
 @pytest.mark.parametrize("size", [1.0, 1e4])
 @pytest.mark.parametrize(("kind", "status"), [(Short, "certified"), (FallsForEver, "unattained")])
 def test_an_own_loss_that_reaches_its_infimum_attains_it(kind, status, size):

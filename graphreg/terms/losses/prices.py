@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .loss import AbstractLoss
 
 
-SHARP = 1e-100  # a slope beside which 0 is no underflow
+SHARP = 1e-12  # of the largest slope: beside a smaller one 0 is what underflow or cancellation leaves
 
 
 class PriceDomain:
@@ -72,12 +72,13 @@ class PriceDomain:
 
     def reached(self, direction: Array, y: Array) -> Array:
         """True where l comes down to a minimum on the way: its gradient is 0 from some point on, before which it was
-        no exponential that underflows."""
-        before, out = np.full(y.shape, np.inf), np.zeros(y.shape, dtype=bool)
+        none that falls away by little and little."""
+        before, most, out = np.full(y.shape, np.inf), np.zeros(y.shape), np.zeros(y.shape, dtype=bool)
         for k in range(-10, 60):
             with np.errstate(all="ignore"):
                 slope = np.abs(self.loss.gradient(2.0**k * direction, y))
-            out |= (slope == 0.0) & (before > SHARP)
+            out |= (slope == 0.0) & (before > SHARP * most)
+            most = np.fmax(most, slope)
             before = np.where(slope > 0.0, slope, before)
         return out
 
