@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
@@ -131,11 +132,8 @@ def raise_in(thread: ctypes.c_ulong, error: type[BaseException], imports: int = 
 def _imports(thread: int | None) -> int:
     """How deep in imports a thread is, in frames."""
     frame = sys._current_frames().get(thread or 0)  # pyright: ignore[reportPrivateUsage]  (there is no other way)
-    found = 0
-    while frame is not None:
-        found += frame.f_code.co_filename == "<frozen importlib._bootstrap>"
-        frame = frame.f_back
-    return found
+    files = [each.f_code.co_filename for each, _ in traceback.walk_stack(frame)] if frame else []
+    return files.count("<frozen importlib._bootstrap>")
 
 
 @contextmanager
