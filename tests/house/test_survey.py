@@ -22,7 +22,7 @@ LIMITS = {
     "PrimalDual on a chain: functions": 548,  # blocks of rows; what code costs; memory
     "PrimalDual on a chain: depth": 24,
     "Exact on a chain: files": 56,  # as above; last words
-    "Exact on a chain: functions": 460,  # as above; what a solver takes; terms of users are tried
+    "Exact on a chain: functions": 461,  # as above; terms of users are tried; imports in which no alarm rings
     "Exact on a chain: depth": 22,
 }
 
