@@ -13,9 +13,10 @@ import traceback
 import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import wraps
 from importlib import import_module
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ClassVar, ParamSpec, TypeVar
 
 from .. import checks
 from ..errors import BudgetError
@@ -136,6 +137,27 @@ def _imports(thread: int | None) -> int:
     return files.count("<frozen importlib._bootstrap>")
 
 
+class _AlarmError(OutOfTimeError):
+    """The error of an alarm, which rings again where it is lost."""
+
+    lost: ClassVar[bool] = False
+
+
+@dataclass
+class _Heard:
+    """What Python calls with an error that it takes nowhere, as in ``__del__`` or while it collects garbage: of an
+    alarm it is noted, and any other goes where it went before."""
+
+    before: Callable[[Any], object]
+
+    def __call__(self, ignored: Any) -> None:
+        """Note, or pass on, what `sys.unraisablehook` is given."""
+        if issubclass(ignored.exc_type, _AlarmError):
+            ignored.exc_type.lost = True
+        else:
+            self.before(ignored)
+
+
 @contextmanager
 def alarm() -> Generator[None]:
     """A context in which `OutOfTimeError` is raised when the deadline passes, wherever in Python this thread is then:
@@ -148,15 +170,20 @@ def alarm() -> Generator[None]:
     over = rung = caught = False
     imports = _imports(thread.value)  # of a module that solves something when it is imported
 
-    class RungError(OutOfTimeError):
+    class RungError(_AlarmError):
         """The error of this alarm, and of no other."""
 
     def ring() -> None:
         nonlocal rung
-        with starting, ringing:
-            if not over:
-                rung = True
-                raise_in(thread, RungError, imports)
+        while not over:
+            with starting, ringing:
+                if not over:
+                    rung, RungError.lost = True, False
+                    if not isinstance(sys.unraisablehook, _Heard):
+                        sys.unraisablehook = _Heard(sys.unraisablehook)
+                    raise_in(thread, RungError, imports)
+            while not (over or RungError.lost):
+                time.sleep(PAUSE)
 
     timer = threading.Timer(max(seconds, 0.0), ring)
     timer.daemon = True

@@ -334,6 +334,35 @@ def test_numbers_for_many_nodes_are_no_longer_drawn_once_time_is_up():
     np.testing.assert_array_equal(streams.uniform(3, 4)[7], Streams(0, "samples", [7]).uniform(3, 4)[0])
 
 
+def test_an_alarm_rings_again_where_python_takes_no_error(monkeypatch):
+    """It rang while a test's own hook collected garbage, and the deadline was gone."""
+    from graphreg.base.clock import OutOfTimeError, alarm, within
+
+    others = []
+    monkeypatch.setattr(sys, "unraisablehook", others.append)
+
+    class Slow:
+        def __del__(self):
+            work_until(time.monotonic() + 0.3)
+
+    class Bad:
+        def __del__(self):
+            raise ValueError
+
+    def work_until(end):
+        while time.monotonic() < end:
+            pass
+
+    began = time.monotonic()
+    with pytest.raises(OutOfTimeError), within(0.1), alarm():
+        Slow()
+        work_until(began + 10.0)
+    assert time.monotonic() < began + 5.0
+    assert others == []
+    Bad()
+    assert [said.exc_type for said in others] == [ValueError]
+
+
 def test_no_alarm_rings_in_an_import(tmp_path, monkeypatch):
     """A module that is half imported stays so: what asks for it later, without a budget, has no use of it."""
     slow = "import time\nfor _ in range(40):\n    time.sleep(0.01)\nwhole = True\n"
