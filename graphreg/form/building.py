@@ -198,6 +198,7 @@ def _apart(block: SampleBlock, taken: Array, space: Space) -> SampleBlock:
 LARGEST, SMALLEST = 1e150, 1e-150  # their squares are about the largest and the smallest float
 DOUBTED = 100  # labels that are looked at
 ROOM = 1e300  # sums of scaled squares stay below it
+OUTSIDE = "the loss is +inf there, where all methods begin; give an offset= at which it is finite"
 ROWS = 4096  # of X, looked at together
 
 
@@ -227,6 +228,11 @@ def check_samples(loss: SampleBlock) -> None:
         kind = loss.loss.called()
         what = f"{kind} overflows beyond {top:g}; subtract a constant from it, or take the logarithm of an exposure"
         _refuse(loss, high, high > top, offset, what)
+    if loss.loss.is_users():
+        with np.errstate(all="ignore"):
+            outside = loss.loss.value(loss.offset, loss.y) == np.inf
+        if outside.any():
+            _refuse(loss, high, outside, f"the predictor of {loss.loss.called()} at w = 0", OUTSIDE)
     _check(loss, loss.base_scale, "the scale (scale= times the sample weight)")
     every = (float(np.abs(each).max(initial=0.0)) for each in (most, loss.y))
     largest, scale = max(every), float(loss.base_scale.max(initial=0.0))

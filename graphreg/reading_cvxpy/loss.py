@@ -61,6 +61,15 @@ class CvxpyLoss(AbstractSmoothLoss):
     def conjugate(self, b: Array, y: Array) -> Array:
         return self._conjugate(b, y, 1.0)
 
+    def clip(self, b: Array, y: Array) -> Array:
+        low, high = (self._last(y, sign, end) for sign, end in zip((1.0, -1.0), self.domain(y), strict=True))
+        return np.clip(super().clip(b, y), low, high)
+
+    def _last(self, y: Array, sign: float, end: Array) -> Array:
+        """The end of the domain, or a little inside it where l* is infinite there."""
+        open_end = np.isfinite(end) & np.isinf(self._at_end(np.full(y.shape, sign > 0.0), y, 1.0))
+        return end + sign * np.where(open_end, 2.0 * EDGE * np.maximum(1.0, np.abs(end)), 0.0)
+
     def _conjugate(self, b: Array, y: Array, rounding: float) -> Array:
         """b x - l(x) where l'(x) = b, and so many times more than what rounding may have left of it."""
         low, high = self.domain(y)
@@ -122,12 +131,40 @@ class CvxpyLoss(AbstractSmoothLoss):
         return Notation(value, f"%c {n}*(%u / %c; %y)", "", typeset, rf"%c \, {latex}^*(%u / %c; %y)", "")
 
     def _line(self, x: Array, y: Array) -> Line:
-        """The loss along the line of all predictors, each sample by itself."""
+        """The loss along the line of all predictors, each sample by itself; +inf outside its domain, rising outwards."""
+        line = self._formula(x, y)
+        out = ~(line.value > -np.inf) | np.isnan(line.slope)
+        if not out.any():
+            return line
+        outwards = np.where(x < self.inside(y), -np.inf, np.inf)
+        return Line(*(np.where(out, by, each) for by, each in zip((np.inf, outwards, 0.0, np.inf), line, strict=True)))
+
+    def _formula(self, x: Array, y: Array) -> Line:
         row, targets = x.reshape(1, -1), np.asarray(np.broadcast_to(y, x.shape), dtype=float).ravel()
         tree = _tree if isinstance(self.function, Hashable) else _tree.__wrapped__
         with np.errstate(all="ignore"):
             line = tree(self.function, targets.tobytes())(along(row, np.ones(row.shape)))
         return Line(*(np.broadcast_to(each, row.shape).reshape(x.shape) for each in line))
+
+    def inside(self, y: Array) -> Array:
+        """A predictor at which the loss is finite, for each target.
+
+        Raises
+        ------
+        TermError
+            Where none is found.
+        """
+        found = np.full(y.shape, np.nan)
+        for start in (np.zeros(y.shape), y):
+            for x in (start, *(start + sign * 2.0**k for k in range(-20, 60) for sign in (1.0, -1.0))):
+                if not np.isnan(found).any():
+                    return found
+                line = self._formula(x, y)
+                found = np.where(np.isnan(found) & np.isfinite(line.value) & np.isfinite(line.slope), x, found)
+        y = y[np.isnan(found)]
+        if len(y):
+            raise TermError(f"no predictor was found at which the loss {self.name} is finite for the target {y[0]:.6g}")
+        return found
 
 
 def from_cvxpy(
@@ -178,7 +215,9 @@ def from_cvxpy(
             "write it with others, or as a class that derives from gr.Loss; with a kink at the target, from "
             "gr.AbstractPiecewiseLinearLoss (2 * gr.QuantileLoss(data, tau=0.5) is cp.abs(x - y))"
         ) from None
-    return CvxpyLoss(data, scale=scale, function=function, name=said)
+    loss = CvxpyLoss(data, scale=scale, function=function, name=said)
+    loss.inside(data.y)
+    return loss
 
 
 # ---- derivatives ----------------------------------------------------------------------------------------------------

@@ -127,7 +127,9 @@ def conjugate_bound_of_losses(loss: AbstractLoss, samples: LossProbe) -> Failure
         yield from holds("conjugate_bound", bound, less, b, samples, y=y)
     inside = frozen(0.9 * samples.inside)
     terms = np.abs(loss.conjugate(inside, y)) + dots(np.abs(inside), np.abs(t)) + dots(np.abs(inside), np.abs(inside))
-    terms += np.abs(loss.value(np.zeros(y.shape), y))  # what is taken off where l* is derived from l
+    there = np.abs(loss.value(np.zeros(y.shape), y))
+    terms += np.where(np.isfinite(there), there, 0.0)  # what is taken off where l* is derived from l
+    terms += _growth(lambda b: loss.conjugate(b, y), inside)
     size = terms + ((np.abs(y) if y.ndim == 1 else np.abs(y).sum(axis=1)) + 1.0)
 
     def value(b: Array) -> Array:
@@ -210,9 +212,7 @@ def conjugate_bound_of_penalties(penalty: AbstractPenalty, probe: Probe) -> Fail
     yield from holds("conjugate_bound", bound, conjugate, u, probe)
     inside = frozen(probe.middle + 0.9 * (probe.inside - probe.middle))
     size = np.where(probe.outside(inside), 0.0, (inside**2).sum(axis=1)) + floor_of(probe.tolerance)
-    # phi*(u) = <u, x> - phi(x) is a difference of numbers of the size of <u, x>: how fast phi* grows along u
-    growth = (penalty.conjugate(frozen(1.001 * inside)) - penalty.conjugate(inside)) / 0.001
-    size = size + np.where(np.isfinite(growth), np.abs(growth), 0.0)
+    size = size + _growth(penalty.conjugate, inside)
     yield from tight("conjugate_bound", penalty.conjugate_bound, penalty.conjugate, inside, size, probe)
 
 
@@ -257,3 +257,9 @@ def parts(penalty: AbstractPenalty, probe: Probe) -> Failures:
         demand(all(by > 0.0 for by, _ in found), f"the numbers of parts must be positive: {[by for by, _ in found]}")
         total = np.sum([by * part.value(z) for by, part in found], axis=0)
         yield from judge("phi(z) = the sum of its parts", distance(penalty.value(z), total), probe.tolerance, z=z)
+
+
+def _growth(conjugate: Function, u: Array) -> Array:
+    """How fast f* grows along u: f*(u) = <u, x> - f(x) is a difference of numbers of the size of <u, x>."""
+    growth = (conjugate(frozen(1.001 * u)) - conjugate(u)) / 0.001
+    return np.where(np.isfinite(growth), np.abs(growth), 0.0)

@@ -88,8 +88,9 @@ def curvature_is_right(gradient: Callable[[Array], Array], curvature: Array, x: 
         h = STEP * np.maximum(1.0, size(x))
         right = (gradient(frozen(x + rowwise(h, x) * unit)) - at) / rowwise(h, x)
         left = (at - gradient(frozen(x - rowwise(h, x) * unit))) / rowwise(h, x)
-        smooth = size(right - left) <= 1e-2 * (size(right) + size(left))  # no kink in between
-        by = size(times(curvature, unit) - (left + right) / 2) / (1.0 + size(left + right) + size(at))
+        change = size(right - left) / np.maximum(size(right) + size(left), 1e-300)
+        smooth = change <= 1e-2  # no kink in between, nor the end of a domain, which makes it no number
+        by = size(times(curvature, unit) - (left + right) / 2) / (1.0 + size(left + right) + size(at)) - change**2
         yield from judge("curvature is the derivative of gradient", np.where(smooth, by, 0.0), 1e-6, x=x, **where)
 
 

@@ -57,7 +57,6 @@ def gradient_differences(loss: AbstractLoss, samples: LossProbe) -> Failures:
 def gradient_fenchel_young(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """The gradient lies in dom l*, where Fenchel-Young holds with equality."""
     x, y = samples.x, samples.y
-    x = frozen(np.where(rowwise(np.isfinite(loss.value(x, y)), x), x, 0.0))
     trial = laws.equality(samples.rows, x, loss.gradient(x, y), laws.GRADIENT)
     return judged(trial, samples.tolerance, 1.0, y=y)
 
@@ -96,6 +95,7 @@ def slopes(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """The gradient grows at least as fast as least_curvature says, and at most as fast as smoothness."""
     x, y, m = samples.x, samples.y, loss.least_curvature()
     z = frozen(x + samples.rng.standard_normal(x.shape) * rowwise(10.0 ** samples.rng.uniform(-3, 1, len(x)), x))
+    x, y, z = (frozen(each[loss.value(z, y) < np.inf]) for each in (x, y, z))
     step, change = z - x, loss.gradient(z, y) - loss.gradient(x, y)
     rounding = 1e-13 * (1.0 + size(loss.gradient(x, y))) / size(step)
     rate = dots(step, change) / dots(step, step)

@@ -14,6 +14,8 @@ from ..terms.penalties import AbstractPenalty
 from .fenchel import CLOSED, outside, units
 from .report import frozen, rowwise, size
 
+HALVINGS = 30  # of the way to a point where a loss is finite
+
 
 @dataclass(frozen=True)
 class Probe:
@@ -108,8 +110,22 @@ class LossProbe:
         at = np.arange(len(y)) % 16
         for row, shift in ((1, 0.0), (2, 1.0), (3, -1.0), (4, 1e-3), (5, -2.5)):
             x[at == row] = y[at == row] + shift
-        huge = ~(np.abs(self.loss.value(x, y)) < 1e12)  # of a loss that grows exponentially
-        return frozen(np.where(rowwise(huge, x), 0.01 * x, x))
+        huge = ~(np.abs(self.loss.value(x, y)) < 1e12) | self._beyond(x)  # of a loss that grows exponentially
+        inside = x[np.repeat(np.arange(0, len(y), 16) + np.argmin(huge.reshape(-1, 16), axis=1), 16)]
+        x = np.where(rowwise(huge, x), 0.01 * x, x)
+        for _ in range(HALVINGS):
+            if not (beyond := self._beyond(x)).any():
+                break
+            x = np.where(rowwise(beyond, x), inside + 0.5 * (x - inside), x)
+        return frozen(x)
+
+    def _beyond(self, x: Array) -> Array:
+        """Where the loss is +inf, or ends so that its gradient is infinite, (M,)."""
+        loss, y = self.loss, self.y
+        slope = loss.gradient(frozen(x), y)
+        steep = np.where(np.isinf(slope), np.sign(slope), 0.0)
+        ended = loss.value(frozen(x + 1e-6 * np.maximum(1.0, np.abs(x)) * steep), y) == np.inf
+        return (loss.value(frozen(x), y) == np.inf) | (ended & (size(steep) > 0.0))
 
     @cached_property
     def prices(self) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import graphreg as gr
-from graphreg.errors import ConvexityError, TermError
+from graphreg.errors import ConvexityError, DataError, TermError
 
 X = np.random.default_rng(0).normal(size=(4, 8, 2))
 Y = X @ np.array([1.0, -1.0]) + 0.3 * np.random.default_rng(1).normal(size=(4, 8))
@@ -52,6 +52,65 @@ def test_both_routes_bound_the_optimum_of_the_built_in_loss(name):
         assert solution.status == "certified"
         assert solution.certificate.dual <= optimum.objective
         assert optimum.certificate.dual <= solution.objective
+
+
+# Each with its minimum over x of l(x; y), y > 0, in closed form.
+WITH_DOMAINS = {
+    "exponential": (lambda x, y: cp.multiply(y, x) - cp.log(x), lambda y: 1.0 + np.log(y)),
+    "inverse": (lambda x, y: x + cp.multiply(y, cp.inv_pos(x)), lambda y: 2.0 * np.sqrt(y)),
+    "barriers": (lambda x, y: -cp.log(x) - cp.log(8.0 - x), lambda y: -np.log(16.0) + 0.0 * y),
+    "entropy": (lambda x, y: -cp.entr(x) - cp.multiply(1.0 + np.log(y), x), lambda y: -y),
+}
+POSITIVE = np.exp(0.5 * Y)
+
+
+def of_positive_predictors(name, offset):
+    """Whose predictors have an intercept."""
+    rows = {
+        "X": np.hstack([np.ones((32, 1)), X.reshape(32, 2)]),
+        "y": POSITIVE.ravel(),
+        "node": np.repeat(range(4), 8),
+        "offset": np.full(32, offset),
+    }
+    return gr.Loss.from_cvxpy(WITH_DOMAINS[name][0], gr.NodeData.from_arrays(**rows), name=name)
+
+
+@pytest.mark.parametrize("name", WITH_DOMAINS)
+def test_the_laws_hold_with_a_domain(name):
+    assert gr.testing.check_loss(of_positive_predictors(name, 1.0)).ok
+
+
+@pytest.mark.parametrize("name", WITH_DOMAINS)
+def test_a_loss_has_a_domain(name):
+    """Values outside were no numbers, and neither conjugates nor proxes were right."""
+    loss, y = of_positive_predictors(name, 1.0), POSITIVE.ravel()
+    np.testing.assert_allclose(loss.conjugate(np.zeros(32), y), -WITH_DOMAINS[name][1](y), rtol=1e-12)
+    assert (loss.value(np.full(32, -1e-9), y) == np.inf).all()
+    assert (loss.prox(np.full(32, -1e3), 1.0, y) >= 0.0).all()
+
+
+@pytest.mark.parametrize("method", [gr.Auto(), gr.Exact(), gr.PrimalDual(), gr.ADMM(), gr.InteriorPoint()])
+@pytest.mark.parametrize("name", WITH_DOMAINS)
+def test_all_methods_stay_in_the_domain(name, method):
+    problem = gr.Problem(of_positive_predictors(name, 1.0) + 0.05 * gr.TotalVariation(gr.Graph.chain(4), gr.L1()))
+    w, node = cp.Variable((4, 3)), np.repeat(range(4), 8)
+    predictor = 1.0 + cp.sum(cp.multiply(np.hstack([np.ones((32, 1)), X.reshape(32, 2)]), w[node]), axis=1)
+    by_hand = cp.sum(WITH_DOMAINS[name][0](predictor, POSITIVE.ravel())) / 8 + 0.05 * cp.sum(cp.abs(w[:-1] - w[1:]))
+    optimum = cp.Problem(cp.Minimize(by_hand)).solve(solver="CLARABEL")
+    solution = problem.solve(method)
+    assert solution.status == "certified"
+    assert solution.objective == pytest.approx(optimum, rel=2e-6)
+
+
+def test_methods_begin_inside_the_domain():
+    loss = of_positive_predictors("exponential", 0.0)
+    with pytest.raises(DataError, match=r"predictor of exponential at w = 0 is 0 at the node 0, row 0.* offset="):
+        gr.Problem(loss + gr.TotalVariation(gr.Graph.chain(4), gr.L1()))
+
+
+def test_a_domain_is_not_empty():
+    with pytest.raises(TermError, match=r"no predictor .* the loss nowhere is finite for the target "):
+        gr.Loss.from_cvxpy(lambda x, y: -cp.log(x - 1) - cp.log(-x), data(Y), name="nowhere")
 
 
 def entropy(t):
