@@ -54,7 +54,7 @@ def fit(
     table: Path, edges: Path, to: Outputs, features: str | None, gap: float | None, intervals: Path | None, **asked: Any
 ) -> int:
     """Fit a model at every node to the rows of TABLE, tied together along EDGES (the labels of their ends in the
-    first two columns), and say how well it predicts rows that were held out.
+    first two columns, or an adjacency), and say how well it predicts rows that were held out.
 
     Features are standardised inside; coefficients (--csv, with the cluster of each node) are in the units of the table.
     In place of a table, - reads a CSV from standard input.

@@ -498,6 +498,9 @@ def _of_file(path: Path, repeated: str, weight: Hashable | None) -> tuple[Graph,
 
     frame, _, place = opened(path, None, "exact")
     ends = list(frame.columns[:2])
+    if len(frame) > 1 and (names := as_text(frame.columns[1:], True)) == as_text(frame.iloc[:, 0], True):
+        cells = frame.iloc[:, 1:].apply(pd.to_numeric, errors="coerce")  # what is no number is refused there
+        return Graph.of(cells.set_axis(names).set_axis(names, axis=1)), [f"{path.name} is read as an adjacency"]
     if weight is None and "weight" in frame.columns[2:]:
         weight = "weight"
     if weight is not None and weight not in (others := frame.columns[2:].tolist()) and others:
@@ -525,6 +528,10 @@ def _of_file(path: Path, repeated: str, weight: Hashable | None) -> tuple[Graph,
             f"the first line of {path.name}, {ends[0]!r}, {ends[1]!r}, names a node of the lines below it: begin with "
             "the names of the columns, from,to say, or its edge would be lost"
         )
+    loops = np.flatnonzero([a == b for a, b in pairs])
+    if len(loops):
+        lines = _lines(np.flatnonzero(~bad)[loops], place)
+        complaints.append(f"{path.name} joins nodes with themselves in {lines}; leave these edges out")
     again = pd.Series([(min(pair), max(pair)) for pair in pairs], dtype=object).duplicated().to_numpy()
     if repeated == "error" and again.any():
         lines = _lines(np.flatnonzero(~bad)[again], place)

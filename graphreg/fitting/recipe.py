@@ -98,7 +98,8 @@ def fit(  # noqa: PLR0913
     table : DataFrame of pandas or polars, Table of pyarrow, or path
         A row per sample. A file (CSV, TSV, Parquet) has its names in the first line.
     graph : Graph, path, or whatever `Graph.of` takes
-        A file of edges has the labels of their ends in the first two columns.
+        A file of edges has the labels of their ends in the first two columns, or is an adjacency with labels in its
+        first line and column.
     target : column name
     node : column name
         The label of the node of each row. Nodes of the table that the graph lacks are fitted alone.

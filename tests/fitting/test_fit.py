@@ -569,7 +569,7 @@ def test_rates_weighted_by_exposures_are_the_fit_with_the_offset_of_their_logari
 def test_what_is_wrong_with_a_table_its_labels_and_its_edges_is_said_at_once(tmp_path):
     frame = pd.DataFrame({"node": [*"abcdef"] * 4, "x": np.arange(24.0), "y": np.arange(24.0) ** 0.5}).astype(object)
     frame.loc[3, "y"], frame.loc[5, "x"], frame.loc[9, "x"] = "€12", "many", None
-    edges = pd.DataFrame([("A", "b"), ("b", "c"), ("c", "b"), ("c", None)], columns=["i", "j"])
+    edges = pd.DataFrame([("A", "b"), ("b", "c"), ("c", "b"), ("c", None), ("d", "d ")], columns=["i", "j"])
     frame.to_csv(tmp_path / "table.csv", index=False)
     edges.to_csv(tmp_path / "edges.csv", index=False)
     said = [
@@ -577,6 +577,7 @@ def test_what_is_wrong_with_a_table_its_labels_and_its_edges_is_said_at_once(tmp
         "'y' holds numbers, but line 5 '€12'",
         "'x' is missing in line 11; use",
         "edges.csv has a missing end, or a weight that is no number, in line 5",
+        "edges.csv joins nodes with themselves in line 6",
         "edges.csv has edges that stand several times, again in line 4; use",
     ]
     with pytest.raises(DataError) as caught:
@@ -589,6 +590,19 @@ def test_what_is_wrong_with_a_table_its_labels_and_its_edges_is_said_at_once(tmp
     ]
     where += ["the edge 'b' - 'c' appears twice", "labels differ only by upper and lower case"]
     assert all(each in str(caught.value) for each in where), caught.value
+
+
+def test_a_file_of_edges_may_hold_an_adjacency(tmp_path):
+    matrix = pd.DataFrame(2.0 * nx.to_numpy_array(nx.path_graph(8)), NODES, NODES)
+    matrix.to_csv(tmp_path / "matrix.csv")
+    found = gr.fit(incomes(), tmp_path / "matrix.csv", target="y", node="node", folds=2, strengths=[1.0])
+    assert set(found.graph.to_networkx().edges) == set(PATH.edges)
+    assert found.graph.weight.tolist() == [2.0] * 7
+    assert "matrix.csv is read as an adjacency" in str(found)
+    matrix.iloc[0, 1] = np.nan
+    matrix.to_csv(tmp_path / "matrix.csv")
+    with pytest.raises(GraphError, match="has the weight nan"):
+        gr.fit(incomes(), tmp_path / "matrix.csv", target="y", node="node")
 
 
 def test_a_target_of_numbers_that_are_kept_as_text_or_objects_is_one_of_numbers():
