@@ -210,7 +210,8 @@ class CrossValidation(Shown):
         if rule == "paired":
             end = int(np.argmax(np.where(self.usable, strength, -np.inf)))
             worse, noise = self.behind(end)
-            return end if worse <= noise else best
+            unknown = self.gap * abs(float(self.mean[best]))  # of two that are one model rounding would choose
+            return end if worse <= max(noise, unknown) else best
         within = np.flatnonzero(cost <= cost[best] + self.standard_error[best])
         return int(within[np.lexsort((cost[within], -strength[within]))[0]])
 

@@ -45,6 +45,8 @@ def test_the_paired_rule_takes_the_strongest_unless_the_best_beats_it_by_more_th
         close = constructed(ahead, rule="paired")
         assert close.behind(3) == pytest.approx((1.0, spread / np.sqrt(3)))
         assert (close.best, close.chosen) == ({"lam": 1.0}, {"lam": chosen})
+    same = constructed([[1, 90, 90, 1 + 1e-12], [10, 90, 90, 10 + 1e-12]], rule="paired")  # one model, but for rounding
+    assert same.chosen == {"lam": 4.0}
     loss = constructed([[11, 9, 9, 1], [3, 9, 9, 4], [4, 9, 9, 5], [5, 9, 9, 6]], on_loss=True, rule="paired")
     assert (loss.best, loss.chosen) == ({"lam": 4.0}, {"lam": 1.0})
     sizes = constructed([[1, 4], [5, 4]], sizes=[3, 1], strengths=(1.0, 2.0), rule="paired")
