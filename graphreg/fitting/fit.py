@@ -386,10 +386,7 @@ class Fit(Shown):
         """Where the held-out scores are not of all rows, or not of what their names say."""
         folds = self.validation.folds
         lost = sum(int((~fold.scored).sum()) for fold in folds.each)
-        said = (
-            f"{count(lost, 'row')} at nodes without neighbours to go by cannot be predicted when held out, and are not "
-        )
-        said += "scored" if self.pooled is None else f"scored, but by {ALL}"
+        said = f"{count(lost, 'row')} at nodes without neighbours to go by cannot be predicted when held out: not scored"
         neighbours = f"{EACH}: a node that is held out has no rows, and its neighbours predict it, ever so weakly tied"
         return [said] * (lost > 0) + [neighbours] * (folds.dealt == "node" and self.spans)
 

@@ -176,7 +176,7 @@ def fit(  # noqa: PLR0913
         how: dict[str, Any] = chosen | {"gap": gap, "memory": memory, "jobs": jobs, "progress": progress}
         with _blaming(rows, whole, loss if family.name in INFINITE else None):
             found = _finished(problem, grid, kept, how)
-            pooled = _pooled(rows, family, whole, kept, how)
+            pooled = _pooled(rows, family, whole, kept, how, found)
             found.assign()
     spans = strengths is None or checks.is_whole(strengths)
     others = (*rows.remarks, *remarks), whole, pooled, _written(folds, chosen), spans
@@ -260,9 +260,9 @@ def _written(folds: Any, chosen: dict[str, Any]) -> tuple[str, str]:
     return repr(folds) if checks.is_whole(folds) else given, "".join(others)
 
 
-def _pooled(rows: UsedRows, family: Family, graph: gr.Graph, folds: Any, how: dict[str, Any]) -> Any:
-    """The scores of one model for all nodes, where the graph does not join them: else it is the upper end. None where
-    the strength is not known at which it is reached."""
+def _pooled(rows: UsedRows, family: Family, graph: gr.Graph, folds: Any, how: dict[str, Any], beside: Any) -> Any:
+    """The scores of one model for all nodes, of the rows that are scored ``beside`` it, where the graph does not join
+    them: else it is the upper end. None where the strength is not known at which it is reached."""
     if not graph.components().any():
         return None
     star = gr.Graph.from_edges([(graph.labels[0], label) for label in graph.labels[1:]])
@@ -271,7 +271,12 @@ def _pooled(rows: UsedRows, family: Family, graph: gr.Graph, folds: Any, how: di
         strongest = _strengths(one)[-1:]
     except TermError:
         return None
-    return _finished(one, strongest, folds, how)
+    found = _finished(one, strongest, folds, how)
+    each = [
+        replace(mine, scored=mine.scored & np.isin(mine.test, theirs.test[theirs.scored]))
+        for mine, theirs in zip(found.folds.each, beside.folds.each, strict=True)
+    ]
+    return replace(found, folds=replace(found.folds, each=tuple(each)))
 
 
 def _problem(rows: UsedRows, family: Family, graph: gr.Graph, penalty: Any) -> gr.Problem:

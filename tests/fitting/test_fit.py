@@ -616,16 +616,18 @@ def test_a_target_of_numbers_that_are_kept_as_text_or_objects_is_one_of_numbers(
 
 
 def test_scores_of_other_rows_and_of_neighbours_are_said():
-    """A node without edges is not scored where nodes are held out, but by one model for all."""
+    """A node without edges is not scored where nodes are held out, by any of the models."""
     rng, labels = np.random.default_rng(0), "abcdefgh"
     frame = pd.DataFrame({"n": np.repeat(list(labels), 20), "x": rng.normal(size=160)})
     frame["y"] = np.repeat(np.arange(8.0), 20) + frame.x + 0.5 * rng.normal(size=160)
     edges = list(pairwise(labels))
-    said = " ".join(str(gr.fit(frame, edges[:-1], target="y", node="n", by="node", folds=4)).split())
-    assert (
-        "20 rows at nodes without neighbours to go by cannot be predicted when held out, and are not scored, but"
-        in said
-    )
+    fit = gr.fit(frame, edges[:-1], target="y", node="n", by="node", folds=4)
+    said = " ".join(str(fit).split())
+    assert "20 rows at nodes without neighbours to go by cannot be predicted when held out: not scored" in said
+    held_out = [each.predictions[each.predictions.scored.astype(bool)] for each in (fit.validation, fit.pooled)]
+    assert [len(rows) for rows in held_out] == [140, 140]
+    error = ((held_out[1].y - held_out[1].prediction) ** 2).mean()
+    assert fit.scores.loc["one model for all", "mse"] == pytest.approx(error)
     assert "every node alone: a node that is held out has no rows" in said
     said = str(gr.fit(frame, edges, target="y", node="n", folds=4))
     assert "not scored" not in said
