@@ -230,7 +230,8 @@ OTHER_NAMES = {
     "threads": ("n_threads", "num_threads", "n_jobs"),
     "folds": ("cv", "n_folds", "n_splits"),
     "target": ("y", "outcome", "response"),
-    "strengths": ("lambdas", "alphas", "n_alphas"),
+    "strengths": ("lambdas", "alphas", "n_alphas", "lam", "lambda_", "alpha"),
+    "loss": ("family", "distribution", "likelihood"),
 }
 
 
@@ -250,7 +251,8 @@ def named(function: Callable[P, T]) -> Callable[P, T]:
         for name in given:
             if name not in known:
                 others = f"; leave it out: it is one of {', '.join(sorted(_takers[name]))}" if name in _takers else ""
-                hint = f"; here it is {meant[name]}=" if name in meant else did_you_mean(name, known) or others
+                there = f"; it has {', '.join(known)}"
+                hint = f"; here it is {meant[name]}=" if name in meant else did_you_mean(name, known) or others or there
                 raise ArgumentError(f"{function.__qualname__} has no argument {name!r}{hint}")
         return function(*args, **given)
 

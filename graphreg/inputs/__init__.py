@@ -30,4 +30,5 @@ from .labels import positions_of as positions_of
 from .renewal import change as change
 from .renewal import renewed as renewed
 from .sources import is_networkx as is_networkx
+from .units import INTERCEPT as INTERCEPT
 from .units import Standardised as Standardised

@@ -32,7 +32,8 @@ class AbstractGraphRegressor(RegressorMixin, AbstractGraphEstimator):
             return check_array(y, ensure_2d=False, input_name="y", estimator=self, **FLOATS)
         except ValueError as error:
             if not is_numbers(y):
-                error.add_note(f"{type(self).__name__} takes numbers; GraphClassifier takes text, as classes")
+                own = f"the target holds text, and {type(self).__name__} takes numbers"
+                raise DataError(f"{own}; GraphClassifier takes text, as classes ({error})") from None
             raise
 
     def predict(self, X: Any, *, node: Any = None) -> Array:

@@ -17,7 +17,7 @@ from ..base.escaping import upright
 from ..base.messages import did_you_mean
 from ..checks import sequence
 from ..errors import TermError
-from ..inputs import Standardised
+from ..inputs import INTERCEPT, Standardised
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Coordinate = str | tuple[str, Hashable]  # the name of a feature, or a feature and a class
@@ -223,6 +223,7 @@ class Space(Brief):
         for name in names:
             if not isinstance(name, Hashable) or name not in columns:
                 hint = did_you_mean(name, columns) or f"; there are {', '.join(list(columns)[:8])}"
+                hint += "; read the data with intercept=True" * (name == INTERCEPT)
                 raise TermError(f"{where} names the unknown feature {name!r}{hint}")
         if len(set(names)) < len(names) or not names:
             raise TermError(f"{where}: features must be distinct names, at least one, got {names}")

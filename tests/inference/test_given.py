@@ -248,3 +248,9 @@ def test_a_node_that_penalties_alone_decide_is_left_out_with_the_reason():
     alone = gr.NodeData.from_arrays(np.zeros((4, 1)), np.arange(4.0), list("acac"))
     with pytest.raises(DataError, match="no node has a region: the data of the node 'a' leave x0 open"):
         inference.local_regions(gr.Problem(gr.SquaredLoss(alone) + 0.1 * gr.NodePenalty(gr.SquaredL2())))
+
+
+def test_an_intercept_that_the_data_lack_is_asked_for():
+    data = gr.NodeData.from_arrays(np.arange(8.0)[:, None], np.arange(8.0) % 3, [0, 0, 0, 0, 1, 1, 1, 1])
+    with pytest.raises(TermError, match="unknown feature 'intercept'; there are x0; read the data with intercept=True"):
+        inference.hierarchical(data, random=["intercept"])

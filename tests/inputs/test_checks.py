@@ -273,6 +273,8 @@ def test_a_check_of_ones_own():
         (lambda: gr.Parameter(1.0, nme="x"), "Parameter has no argument 'nme'; did you mean 'name'?"),
         (lambda: gr.HuberLoss(None, detla=1.0), "HuberLoss has no argument 'detla'; did you mean 'delta'?"),
         (lambda: gr.NodePenalty(gr.L1(), feature=2), "NodePenalty has no argument 'feature'; did you mean 'features'?"),
+        (lambda: gr.fit(1, 2, target="y", node="n", lam=3), "fit has no argument 'lam'; here it is strengths="),
+        (lambda: gr.fit(1, 2, target="y", node="n", zork=3), "'zork'; it has table, graph, target, node, features, "),
         (lambda: gr.L1(scale=2), "L1 has no argument 'scale'"),
         (lambda: gr.Problem(None, feature=2), "Problem has no argument 'feature'; did you mean 'features'?"),
         (lambda: gr.NodeData.from_arrays(1, 2, [0], weight=3), "has no argument 'weight'; did you mean 'weights'?"),

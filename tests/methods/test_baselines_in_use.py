@@ -342,7 +342,7 @@ def test_wrong_options(make, said):
         (gr.ClusteredFedAvg(), r"give ClusteredFedAvg\(clusters="),
         (gr.ClusteredFedAvg(without(3)), "clusters do not cover the nodes 3: name theirs"),
         (gr.ClusteredFedAvg({0: "a"}), "do not cover the nodes 1, 2, 3, 4, 5 and 6 more"),
-        (gr.ClusteredFedAvg(CLUSTERS | {99: "a"}), "clusters name 99, which is not a node"),
+        (gr.ClusteredFedAvg(CLUSTERS | {99: "a"}), "clusters name 99, which is not a node.* leave it out"),
         (gr.ClusteredFedAvg(without(3) | {"3": "a"}), "clusters name '3', which is not a node .*compared as they are"),
         (gr.FedAvg(availability={0: 0.5}), "availability has no entry for the node 1"),
         (gr.FedAvg(availability=dict.fromkeys([*range(N), "x"], 0.5)), "availability names 'x'"),

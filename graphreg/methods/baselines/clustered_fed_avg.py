@@ -78,7 +78,8 @@ class ClusteredFedAvg(AbstractAveraging):
         if not found:
             return ("the model has no Hierarchy whose clusters could be taken: give ClusteredFedAvg(clusters={...})",)
         lacking = [x for x in labels if x not in found]
-        out = unknown_labels("clusters", found, labels)
+        beside = "; a node without samples has none in a model without its graph: leave it out"
+        out = [said + beside for said in unknown_labels("clusters", found, labels)]
         if lacking:
             out.append(f"clusters do not cover the nodes {few(map(repr, lacking), 5)}: name theirs")
         return tuple(out)
