@@ -381,3 +381,20 @@ def test_a_graph_is_drawn_beside_rows_of_another_kind(pyplot):
     rise = gr.NonNegative()(gr.w.across(nx.DiGraph([("a", "b")])))
     solution = gr.Problem(gr.SquaredLoss(data) + 0.1 * edges + rise).solve()
     assert "3 nodes in 2 clusters" in gr.plots.plot_graph(solution).get_title()
+
+
+@pytest.mark.parametrize("penalty", [gr.L1(), gr.L2(), gr.LInf()], ids=repr)
+@pytest.mark.parametrize("seed", range(3))
+def test_what_rows_say_of_edges_clusters_say_too(penalty, seed):
+    """An edge that is split in one coordinate left those fused in another without their spanning tree."""
+    rng, node = np.random.default_rng(seed), np.repeat(range(12), 4)
+    X, slope = rng.normal(size=(48, 2)), np.where(node < 6, 1.0, -1.0)
+    data = gr.NodeData.from_arrays(X, X[:, 0] * slope + 0.3 * rng.normal(size=48), node)
+    solution = gr.Problem(gr.SquaredLoss(data) + 0.6 * gr.TotalVariation(gr.Graph.chain(12), penalty)).solve(gap=1e-9)
+    rows = solution.held().table
+    fused = {row for row, states in rows.groupby("row")["state"] if (states == "held").all()}
+    edges = solution.clusters(prove=True).edges
+    said = {(a, b) for a, b, state in zip(edges["tail"], edges["head"], edges["state"], strict=True) if state == "fused"}
+    assert fused == said
+    assert len(fused) >= 5
+    assert "split" in edges["state"].tolist()

@@ -220,7 +220,7 @@ def test_edges_are_fused_by_either_argument(penalty, d):
         certificate = gr.Problem(model).solve(gr.Exact(), gap=1e-10).certificate
         parts = separate(certificate.form)
         found = parts.together([at == 0.0 for at, _ in held(certificate, parts)], len(certificate.form.edges))
-        along = fused(certificate, [np.zeros(edge.count, dtype=bool) for edge in certificate.form.edges])
+        along = fused(certificate)
         for edge, one, other in zip(certificate.form.edges, found, along, strict=True):
             assert (one >= other).all()  # the region of a row is used more sharply here
             assert (np.abs(edge.difference(certificate.w)[one]) < 1e-8).all()

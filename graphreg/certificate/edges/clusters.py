@@ -375,7 +375,7 @@ def _prove(certificate: Certificate, claims: list[_Claim], splitter: Splitter | 
         parts = separate(form)
         masks = parts.together([at == 0.0 for at, _ in held(certificate, parts)], len(form.edges))
     else:
-        masks = fused(certificate, _masks(form, claims, "split"))
+        masks = fused(certificate)
     for claim in claims:
         mask = masks[claim.place] & (claim.state != "split")
         claim.state[mask], claim.bound[mask] = "fused", 0.0

@@ -26,11 +26,12 @@ import scipy.sparse as sp
 from ...form import EdgeBlock, Form, held_together
 from ...inputs import components_of
 from ...terms import Array
-from ...terms.penalties import AbstractConstraint, AbstractEntrywise, has_kink, is_equality
+from ...terms.penalties import AbstractConstraint, AbstractEntrywise, has_kink, is_equality, row_norm
+from ..convexity import node_convexity
 from ..proposing.arcs import Arcs, Forest, grown
 from ..record import Certificate
-from .dual_region import Region, of_edges, of_samples
-from .near import U, load, spread_of, upper_gap
+from .dual_region import Region, of_edges, of_samples, rounding
+from .near import U, load, radius, spread_of, upper_gap
 
 
 # ---- penalties that are sums over coordinates, taken apart: one edge per coordinate ----------------------------------
@@ -74,14 +75,13 @@ INSIDE = 1.0 - 1e-9  # of the room of an edge
 UNBOUNDED = 1e300
 
 
-def fused(certificate: Certificate, apart: list[Array]) -> list[Array]:
-    """The edges that are proved to be fused at every optimum, a mask per edge block of ``certificate.form``; those that
-    are known to be ``apart`` (masks) are not tried."""
+def fused(certificate: Certificate) -> list[Array]:
+    """The edges that are proved to be fused at every optimum, a mask per edge block of ``certificate.form``."""
     parts = separate(certificate.form)
-    return parts.together([~np.isnan(room) for room in rooms(certificate, parts, apart)], len(apart))
+    return parts.together([~np.isnan(room) for room in rooms(certificate, parts)], len(certificate.form.edges))
 
 
-def rooms(certificate: Certificate, parts: Separated, apart: list[Array]) -> list[Array]:
+def rooms(certificate: Certificate, parts: Separated) -> list[Array]:
     """The room that an optimal flow has at least inside the subgradients at 0, (m,) per block of ``parts``, on the
     edges that are proved to be fused by it; nan on the others."""
     whole, w, gap = certificate.form, certificate.w, upper_gap(certificate)
@@ -93,7 +93,10 @@ def rooms(certificate: Certificate, parts: Separated, apart: list[Array]) -> lis
     spread = parts.parts(tuple(spread_of(certificate, k) for k in range(len(whole.edges))))
     loads = [load(edge, u, eta) for edge, u, eta in zip(form.edges, flows, spread, strict=True)]
     movable = [_movable(edge, t, form.width(edge)) for edge, t in zip(form.edges, loads, strict=True)]
-    movable = [mask & ~apart[k] for mask, k in zip(movable, parts.owner, strict=True)]
+    mu, strong = node_convexity(form), certificate.strong_convexity  # of edges that are apart nothing is carried
+    reach = [radius(edge, mu, strong, gap) + row_norm(rounding(edge, form, w)) for edge in form.edges]
+    apart = [row_norm(edge.difference(w)) * (1 - 1e-12) > far for edge, far in zip(form.edges, reach, strict=True)]
+    movable = [mask & ~other for mask, other in zip(movable, apart, strict=True)]
     for round_ in range(ROUNDS):
         if not any(mask.any() for mask in movable):
             return none

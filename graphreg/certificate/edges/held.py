@@ -146,9 +146,8 @@ def _advice(parts: Separated, claims: list[_Claim], tries: int) -> str:
 
 def _fused(certificate: Certificate, parts: Separated) -> list[tuple[Array, Array]]:
     """What `held` gives, of edges alone: along spanning trees, which takes less time."""
-    open_ = [np.zeros(edge.count, dtype=bool) for edge in certificate.form.edges]
     found = list[tuple[Array, Array]]()
-    for edge, known in zip(parts.form.edges, rooms(certificate, parts, open_), strict=True):
+    for edge, known in zip(parts.form.edges, rooms(certificate, parts), strict=True):
         room = np.full_like(known, np.inf) if is_equality(edge.penalty, parts.form.width(edge)) else known
         found.append((np.where(np.isnan(room), np.nan, 0.0), room))
     return found
