@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import InternalError
 from ..form import DualPoint, Form, with_latent_minimisers
 from ..terms import Array
-from ..terms.penalties import AbstractConstraint, AbstractSmoothPenalty
+from ..terms.penalties import AbstractSmoothPenalty
 from .attainment.attainment import at_infinity, attained
 from .attainment.recession import cones_of
 from .common_model.best_common import floor
@@ -151,8 +151,7 @@ class Certifier:
         if not np.isfinite(primal) and w.any():
             note = f"the objective is beyond all floats at parameters of {np.abs(w).max():.0e}"
         elif not np.isfinite(primal):
-            held = any(isinstance(edge.penalty, AbstractConstraint) for edge in form.edges)
-            which = "; problem.solve() tells which constraints exclude each other, if any do" * held
+            which = "; problem.solve() tells which constraints exclude each other, if any do" * form.limited
             note = f"no point with a finite objective was found{which}"
         elif not np.isfinite(dual):
             note = f"no lower bound was proved: {found.found.why}" if found.found.why else "no lower bound was proved"

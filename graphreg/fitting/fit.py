@@ -386,7 +386,7 @@ class Fit(Shown):
         """Where the held-out scores are not of all rows, or not of what their names say."""
         folds = self.validation.folds
         lost = sum(int((~fold.scored).sum()) for fold in folds.each)
-        said = f"{count(lost, 'row')} at nodes without neighbours to go by cannot be predicted when held out: not scored"
+        said = f"{count(lost, 'row')} at nodes without neighbours to go by cannot be predicted, and are not scored"
         neighbours = f"{EACH}: a node that is held out has no rows, and its neighbours predict it, ever so weakly tied"
         return [said] * (lost > 0) + [neighbours] * (folds.dealt == "node" and self.spans)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -229,8 +230,9 @@ def check_samples(loss: SampleBlock) -> None:
         what = f"{kind} overflows beyond {top:g}; subtract a constant from it, or take the logarithm of an exposure"
         _refuse(loss, high, high > top, offset, what)
     if loss.loss.is_users():
-        with np.errstate(all="ignore"):
-            outside = loss.loss.value(loss.offset, loss.y) == np.inf
+        outside = np.zeros(0, dtype=bool)
+        with np.errstate(all="ignore"), suppress(Exception):  # what its methods raise is said where they are asked
+            outside = np.asarray(loss.loss.value(loss.offset, loss.y) == np.inf)
         if outside.any():
             _refuse(loss, high, outside, f"the predictor of {loss.loss.called()} at w = 0", OUTSIDE)
     _check(loss, loss.base_scale, "the scale (scale= times the sample weight)")

@@ -120,6 +120,12 @@ class Form:
         return f"{block.name} is a loss of rows, and not of the samples of nodes"
 
     @cached_property
+    def limited(self) -> bool:
+        """True where the parameters 0 are outside some penalty's domain, so that there may be no point at all."""
+        zero = np.zeros(self.shape)
+        return not all(np.isfinite(edge.values(zero)).all() for edge in self.edges)
+
+    @cached_property
     def unlike_edges(self) -> tuple[SampleBlock | EdgeBlock, ...]:
         """The blocks whose rows are neither edges nor samples at nodes: of these few rooms know."""
         return (*[edge for edge in self.edges if edge.map.edges is None], *self.beside)

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.random import Generator, Philox, SeedSequence
 
 from ..base.clock import alarm
+from ..checks import is_whole
+from ..errors import MethodError
 from ..terms import Array
 
 KINDS = ("samples", "availability", "start", "cluster coin", "network coin")  # what is drawn, a family of streams each
@@ -42,6 +44,8 @@ class Streams:
 
     def uniform(self, at: int, size: int) -> Array:
         """``size`` numbers in [0, 1) per stream for round ``at``, (len(index), size)."""
+        if not is_whole(size) or size < 1:
+            raise MethodError(f"uniform(round, size) of streams takes one number of draws, got size={size!r}")
         rounds = max(1, AHEAD // size)
         chunk, offset = divmod(at, rounds)
         if self._ahead is None or self._ahead[0] != (chunk, size):

@@ -131,7 +131,7 @@ class CvxpyLoss(AbstractSmoothLoss):
         return Notation(value, f"%c {n}*(%u / %c; %y)", "", typeset, rf"%c \, {latex}^*(%u / %c; %y)", "")
 
     def _line(self, x: Array, y: Array) -> Line:
-        """The loss along the line of all predictors, each sample by itself; +inf outside its domain, rising outwards."""
+        """The loss along the line of all predictors, each sample by itself; outside its domain +inf, and rising."""
         line = self._formula(x, y)
         out = ~(line.value > -np.inf) | np.isnan(line.slope)
         if not out.any():
@@ -216,7 +216,8 @@ def from_cvxpy(
             "gr.AbstractPiecewiseLinearLoss (2 * gr.QuantileLoss(data, tau=0.5) is cp.abs(x - y))"
         ) from None
     loss = CvxpyLoss(data, scale=scale, function=function, name=said)
-    loss.inside(data.y)
+    if data.y is not None:
+        loss.inside(data.y)
     return loss
 
 

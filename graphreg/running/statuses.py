@@ -50,8 +50,7 @@ def judge(outcome: Outcome, gap: float) -> tuple[str, str]:  # noqa: PLR0911 - o
     if certificate.holds(gap):
         return "certified", certified(gap, attained)
     if ended == "failed":
-        held = any(isinstance(edge.penalty, AbstractConstraint) for edge in certificate.form.edges)
-        lost = rounds and held and not np.isfinite(certificate.primal) and outcome.cause != DIVERGED
+        lost = rounds and certificate.form.limited and not np.isfinite(certificate.primal) and outcome.cause != DIVERGED
         pointless = NO_POINT if lost else ""
         return "failed", failed(outcome.cause, outcome.remedy or pointless)
     if ended == "interrupted":
@@ -133,7 +132,10 @@ def interrupted(rounds: int, certificate: Certificate) -> str:
     """The sentence of an interrupted run."""
     if not (rounds or np.isfinite(certificate.primal)):
         return BEFORE["interrupted"]
-    return f"The run was interrupted after {rounds} rounds; this is the best point so far, a {_reached(certificate)}."
+    known = certificate.valid or not np.isfinite(certificate.primal)
+    more = "" if known else "; problem.certify(solution.coef) takes the time for bounds"
+    reached = f"{_reached(certificate)}{more}"
+    return f"The run was interrupted after {rounds} rounds; this is the best point so far, a {reached}."
 
 
 def failed(cause: str, remedy: str = "") -> str:
@@ -255,7 +257,7 @@ def gap_of(certificate: Certificate) -> str:
 def _reached(certificate: Certificate) -> str:
     reached = gap_of(certificate) if certificate.valid else "point without certificate"
     if not np.isfinite(certificate.primal):
-        reached += f" ({NO_POINT})"
+        reached += f" ({NO_POINT})" if certificate.form.limited else " (the objective is not finite at its iterates)"
     return reached
 
 

@@ -52,7 +52,8 @@ class Failure(Suggesting):
     by: float
 
     def __str__(self) -> str:
-        return page(f"{self.sentence} (by {self.by:.3g}; at {self.where})" if self.where else self.sentence)
+        by = f"by {self.by:.3g}; " if np.isfinite(self.by) else ""
+        return page(f"{self.sentence} ({by}at {self.where})" if self.where else self.sentence)
 
 
 @dataclass(frozen=True, repr=False)

@@ -394,7 +394,9 @@ def test_what_rows_say_of_edges_clusters_say_too(penalty, seed):
     rows = solution.held().table
     fused = {row for row, states in rows.groupby("row")["state"] if (states == "held").all()}
     edges = solution.clusters(prove=True).edges
-    said = {(a, b) for a, b, state in zip(edges["tail"], edges["head"], edges["state"], strict=True) if state == "fused"}
+    said = {
+        (a, b) for a, b, state in zip(edges["tail"], edges["head"], edges["state"], strict=True) if state == "fused"
+    }
     assert fused == said
     assert len(fused) >= 5
     assert "split" in edges["state"].tolist()

@@ -360,7 +360,8 @@ def test_the_share_of_time_away_is_the_one_that_is_told(crash, down):
         ({"delay": 0.5}, r"Faults\(delay=...\) must be a whole number of rounds, at least 0, got 0.5"),
         ({"down": 0}, r"Faults\(down=...\) must be a whole number of rounds, at least 1, got 0"),
         ({"crashes": [3]}, r"Faults\(crashes=...\) must be a mapping from labels of nodes to rounds"),
-        ({"crashes": {3: (0,)}}, r"Faults\(crashes=...\) of the node 3 must be rounds from 1 on"),
+        ({"crashes": {3: (0,)}}, r"Faults\(crashes=...\) of the node 3 must be a tuple of rounds from 1 on"),
+        ({"crashes": {3: 3}}, r"must be a tuple of rounds from 1 on, as in \(3, 8\), got 3"),
         ({"crashes": {3: 5}}, r"Faults\(crashes=...\) of the node 3"),
     ],
 )

@@ -623,7 +623,7 @@ def test_scores_of_other_rows_and_of_neighbours_are_said():
     edges = list(pairwise(labels))
     fit = gr.fit(frame, edges[:-1], target="y", node="n", by="node", folds=4)
     said = " ".join(str(fit).split())
-    assert "20 rows at nodes without neighbours to go by cannot be predicted when held out: not scored" in said
+    assert "20 rows at nodes without neighbours to go by cannot be predicted, and are not scored" in said
     held_out = [each.predictions[each.predictions.scored.astype(bool)] for each in (fit.validation, fit.pooled)]
     assert [len(rows) for rows in held_out] == [140, 140]
     error = ((held_out[1].y - held_out[1].prediction) ** 2).mean()

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from importlib import import_module
 
 import networkx as nx
@@ -18,8 +19,11 @@ import graphreg as gr
 from graphreg.base import clock, gate
 from graphreg.certificate import at_infinity, attained
 from graphreg.compiling import conic
+from graphreg.errors import MethodError
 from graphreg.methods import exact
 from graphreg.network.streams import Streams
+from graphreg.running import statuses
+from graphreg.running.checking import Checks
 
 SEPARABLE = gr.NodeData.from_arrays([[1.0, 2.0], [2.0, 1.0], [-1.0, 0.5], [-3.0, 1.0]], [1, 1, 0, 0], list("aabb"))
 SLOW = 30.0  # seconds that stand for "for ever"
@@ -334,6 +338,40 @@ def test_numbers_for_many_nodes_are_no_longer_drawn_once_time_is_up():
     np.testing.assert_array_equal(streams.uniform(3, 4)[7], Streams(0, "samples", [7]).uniform(3, 4)[0])
 
 
+def test_what_is_broken_off_near_a_small_gap_has_a_bound(monkeypatch):
+    """The proof of a gap of 1e-12 took longer than a last word may, and there was none at all."""
+    certify = Checks.certify_point
+
+    def slow(self, *args):
+        if self.budget.gap < 1e-6:
+            raise KeyboardInterrupt
+        return certify(self, *args)
+
+    monkeypatch.setattr(Checks, "certify_point", slow)
+    solution = large().solve(gr.PrimalDual(), gap=1e-12, on_failure="return")
+    assert solution.status == "interrupted"
+    assert solution.certificate.valid
+    assert "certify" not in solution.message
+    said = statuses.interrupted(3, replace(solution.certificate, scope="none"))
+    assert "a point without certificate; problem.certify(solution.coef) takes the time for bounds" in said
+
+
+def test_parameters_of_another_shape_are_refused_after_a_round():
+    class Lopped(gr.PrimalDual):
+        def point(self, state):
+            return (super().point(state)[0][:, :3], *super().point(state)[1:])
+
+    with pytest.raises(MethodError, match=r"gives parameters of the shape \(4, 3\) after a round, not \(4, 120\)"):
+        large().solve(Lopped())
+
+
+def test_where_nothing_is_constrained_no_constraints_are_blamed():
+    liars = gr.Malicious([0], lambda values, round: values * np.nan)
+    solution = large(gr.SquaredLoss).solve(gr.FedADMM(), rounds=5, gap=0.0, engine=liars)
+    assert "the objective is not finite at its iterates" in solution.message
+    assert "constraints" not in str(solution)
+
+
 def test_an_alarm_rings_again_where_python_takes_no_error(monkeypatch):
     """It rang while a test's own hook collected garbage, and the deadline was gone."""
     from graphreg.base.clock import OutOfTimeError, alarm, within
@@ -354,9 +392,12 @@ def test_an_alarm_rings_again_where_python_takes_no_error(monkeypatch):
             pass
 
     began = time.monotonic()
-    with pytest.raises(OutOfTimeError), within(0.1), alarm():
+    def lose_it_once():
         Slow()
         work_until(began + 10.0)
+
+    with within(0.1), alarm(), pytest.raises(OutOfTimeError):
+        lose_it_once()
     assert time.monotonic() < began + 5.0
     assert others == []
     Bad()

@@ -279,7 +279,9 @@ def test_a_target_of_another_kind_names_the_estimator_that_takes_it():
     X, y = np.arange(8.0)[:, None], np.arange(8.0) / 3
     with pytest.raises(DataError, match=r"Unknown label type: continuous.* GraphRegressor takes numbers"):
         GraphClassifier().fit(X, y)
-    with pytest.raises(DataError, match="target holds text, and GraphRegressor takes numbers; GraphClassifier takes text"):
+    with pytest.raises(
+        DataError, match="target holds text, and GraphRegressor takes numbers; GraphClassifier takes text"
+    ):
         GraphRegressor().fit(X, np.array(["a", "b"] * 4))
     with pytest.raises(
         DataError, match="or take another loss: MultinomialLoss of more classes, SquaredLoss of numbers"

@@ -33,7 +33,11 @@ def _are_rounds(given: object) -> bool:
 
 OFTEN, ALWAYS = (inside(interval, f"a probability in {interval}") for interval in ("[0, 1)", "[0, 1]"))
 LEAST = 1e-3  # the share of messages in time below which nothing is heard for hundreds of rounds
-CRASHES = per("node", Check("rounds from 1 on", _are_rounds), mapping="a mapping from labels of nodes to rounds")
+CRASHES = per(
+    "node",
+    Check("a tuple of rounds from 1 on, as in (3, 8)", _are_rounds),
+    mapping="a mapping from labels of nodes to rounds",
+)
 
 
 @dataclass(frozen=True)
