@@ -20,7 +20,7 @@ from ..base.declaring import declared, needs_no_options
 from ..certificate import lengths
 from ..form import EdgeBlock, Form
 from ..oracles import NodeGradients
-from ..terms import Array
+from ..terms import Array, adjoint_of
 from ..terms.penalties import AbstractOneSided, AbstractPenalty, AbstractSmoothPenalty, is_equality
 from .instances import degrees, with_latent
 
@@ -211,9 +211,7 @@ class _Forces:
 
     def at_nodes(self, edge: EdgeBlock, flow: Array) -> Array:
         """K' flow, (n, d)."""
-        out = np.zeros(self.form.shape)
-        edge.add_adjoint(flow, out)
-        return out * self.unit
+        return adjoint_of((edge,), (flow,), self.form.shape) * self.unit
 
     def total(self, skip: int | None = None) -> Array:
         """The forces of all edges at their weights, but for those of a block, (n, d)."""

@@ -141,8 +141,7 @@ def _near(form: Form) -> Array | None:
         return None
     entries = np.ones(len(tail), dtype=np.int8), (tail.astype(np.int32), head.astype(np.int32))
     links = sp.csr_array(entries, shape=(form.n, form.n))
-    place = np.empty(form.n, dtype=np.int64)
-    place[reverse_cuthill_mckee(sp.csr_array(links + links.T), symmetric_mode=True)] = np.arange(form.n)
+    place = np.argsort(reverse_cuthill_mckee(sp.csr_array(links + links.T), symmetric_mode=True))
     return place if np.abs(place[tail] - place[head]).mean() <= NEARER * far else None
 
 

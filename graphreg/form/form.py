@@ -18,7 +18,7 @@ from ..base.display import Suggesting
 from ..base.escaping import visible
 from ..base.messages import few
 from ..inputs import Labels, as_labels, components_of
-from ..terms import Array, EdgeBlock, SampleBlock, Space, Strength, alike, shared, strengths
+from ..terms import Array, EdgeBlock, SampleBlock, Space, Strength, adjoint_of, alike, shared, strengths
 from ..terms.losses import AbstractSmoothLoss
 
 T = TypeVar("T")
@@ -261,10 +261,7 @@ class Form:
 
     def conservation(self, point: DualPoint) -> Array:
         """K'u + X'a, (n, d): zero where flow and prices are conserved."""
-        out = np.zeros(self.shape)
-        for block, x in zip(self.blocks, point.parts, strict=True):
-            block.add_adjoint(x, out)
-        return out
+        return adjoint_of(self.blocks, point.parts, self.shape)
 
     def residuals(self, w: Array, point: DualPoint) -> tuple[list[Array], list[Array]]:
         """The Fenchel-Young residuals of every sample and of every edge, per block."""
@@ -279,13 +276,16 @@ class Form:
         """Edges at each node, those to the ground included, and what rows count for, (n,); see `AbstractMap.degree`."""
         return sum([block.map.degree for block in (*self.edges, *self.beside)], np.zeros(self.n))
 
+    def curvature_of(self, blocks: Sequence[SampleBlock]) -> Array:
+        """The mean curvature that each node has of some losses, at this moment's strengths, (n,)."""
+        each = [b.traces(b.loss.typical_curvature(b.offset, b.y) * b.scale) / self.d for b in blocks]
+        return sum(each, np.zeros(self.n))
+
     @cached_property
     def step_length(self) -> float:
         """The length of a gradient step from w = 0, root mean square: a scale of the coefficients; 1 where it is 0."""
         gradient = self.conservation(DualPoint(self.nothing().flows, self.gradient_prices(np.zeros(self.shape))))
-        curvature = np.zeros(self.n)
-        for block in self.samples:
-            curvature += block.traces(block.loss.typical_curvature(block.offset, block.y) * block.scale) / self.d
+        curvature = self.curvature_of(self.samples)
         return float(np.sqrt(np.mean(gradient**2)) / max(np.sqrt(np.mean(curvature**2)), 1e-300)) or 1.0
 
 

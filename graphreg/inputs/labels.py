@@ -172,9 +172,7 @@ def by_appearance(values: Array) -> tuple[Labels, Array]:
         return _of_integers(values[first]), rank[shifted]
     _, start, group = np.unique(values, return_index=True, return_inverse=True)
     order = np.argsort(start)
-    rank = np.empty(len(order), dtype=np.intp)
-    rank[order] = np.arange(len(order))
-    return _of_integers(values[start[order]]), rank[group]
+    return _of_integers(values[start[order]]), np.argsort(order)[group]
 
 
 # ---- places ----------------------------------------------------------------------------------------------------------

@@ -43,6 +43,5 @@ from .tree import without_tree as without_tree
 from .view import LocalView as LocalView
 from .view import Scales as Scales
 from .view import WholeGraph as WholeGraph
-from .view import curvature_beside as curvature_beside
 from .view import most as most
 from .view import of_losses as of_losses

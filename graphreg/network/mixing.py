@@ -12,7 +12,7 @@ from ..checks import numbers
 from ..errors import MethodError
 from ..form import Form
 from ..inputs import is_frame
-from ..terms import Array
+from ..terms import Array, adjoint_of
 from .arcs import arcs_of
 from .view import LocalView
 
@@ -33,10 +33,7 @@ class Mixing:
     def apply(self, form: Form, w: Array, answers: Array | None = None) -> Array:
         """C w; edges of which not both ends are in the mask ``answers`` (n,) have no weight in this round, so that what
         a node would have taken from the other goes to the diagonal."""
-        spread = np.zeros_like(w)  # (I - C) w
-        for edge, flow in zip(form.edges, self.flows(form, w, answers), strict=True):
-            edge.add_adjoint(flow, spread)
-        return w - spread
+        return w - adjoint_of(form.edges, self.flows(form, w, answers), w.shape)  # w - (I - C) w
 
     def flows(self, form: Form, w: Array, answers: Array | None = None) -> tuple[Array, ...]:
         """c_e (K w)_e per edge block; 0 on edges to the ground."""

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from ..form import Form
 from ..oracles import AbstractNodeProx, Memory, NewtonSystem, NodeGradients, node_proxes
-from ..terms import Array, EdgeBlock, SampleBlock, alike, shared, strengths
+from ..terms import Array, EdgeBlock, SampleBlock, adjoint_of, alike, shared, strengths
 from ..terms.losses import AbstractSmoothLoss
 from .arcs import Arcs, arcs_of, ends_of
 from .engine import AbstractPartEngine, Engine, InProcess
@@ -30,7 +30,7 @@ class WholeGraph:
     """The knowledge that a local view of a part of the graph has of the whole: sizes, and which nodes are its own.
 
     ``entries`` is how many numbers flows have; 0 where nobody asks. ``curvature`` is what losses of rows add to that of
-    each node of the view, `curvature_beside`; None where the whole graph has none."""
+    each node of the view, of the losses beside those of nodes; None where the whole graph has none."""
 
     n: int
     n_observed: int
@@ -38,14 +38,6 @@ class WholeGraph:
     own: Array
     entries: int = 0
     curvature: Array | None = None
-
-
-def curvature_beside(form: Form) -> Array:
-    """The mean curvature that each node has of the losses beside those of nodes, at this moment's strengths, (n,)."""
-    out = np.zeros(form.n)
-    for block in form.beside:
-        out += block.traces(block.loss.typical_curvature(block.offset, block.y) * block.scale) / form.d
-    return out
 
 
 def most(each: int | Mapping[Hashable, int]) -> int:
@@ -253,8 +245,8 @@ class LocalView:
         out = np.zeros(self.form.n)
         for prox in self.proxes:
             out[prox.nodes] = prox.curvature()
-        whole = self.whole_graph
-        beside = curvature_beside(self.form) if whole is None or whole.curvature is None else whole.curvature
+        form, whole = self.form, self.whole_graph
+        beside = form.curvature_of(form.beside) if whole is None or whole.curvature is None else whole.curvature
         return np.where(self.own, out + beside, 0.0)
 
     def steps(self, s: float) -> Array:
@@ -271,10 +263,7 @@ class LocalView:
 
     def adjoint(self, flows: Iterable[Array]) -> Array:
         """K'u, (n, d); at a node all of whose edges the view has."""
-        out = np.zeros(self.form.shape)
-        for block, u in zip(self.rows, flows, strict=True):
-            block.add_adjoint(u, out)
-        return out
+        return adjoint_of(self.rows, flows, self.form.shape)
 
     def dual_prox(self, u: tuple[Array, ...], w: Array, s: float, given: float | None = None) -> tuple[Array, ...]:
         """The prox of sigma g* at u + sigma (K w - center), sigma = 1/(length s), of which that of an edge is 2, to the

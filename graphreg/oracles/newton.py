@@ -201,11 +201,8 @@ def band(A: sp.csc_array) -> Array:
 
 def banded(A: sp.csc_array) -> tuple[Array, Array]:
     """That order, and the band."""
-    n = int(A.shape[0])  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
-    order, place = reverse_cuthill_mckee(sp.csr_matrix(A), symmetric_mode=True), np.empty(n)
-    place[order] = np.arange(n)
-    entries = sp.coo_array(A)
-    far = np.zeros(n)
+    order, entries = reverse_cuthill_mckee(sp.csr_matrix(A), symmetric_mode=True), sp.coo_array(A)
+    place, far = np.argsort(order), np.zeros(len(order))
     np.maximum.at(far, entries.row, place[entries.row] - place[entries.col])
     return order, far
 
@@ -253,10 +250,7 @@ def _minimum_degree(A: sp.csc_array) -> Array:
 
 def column_counts(A: sp.csc_array, order: Array) -> Array:
     """The entries in each column of the factor of A in an order, the diagonal included, (n,)."""
-    n = len(order)
-    place = np.empty(n, dtype=np.int64)
-    place[order] = np.arange(n)
-    entries = sp.coo_array(A)
+    n, place, entries = len(order), np.argsort(order), sp.coo_array(A)
     i, j = place[entries.row], place[entries.col]
     lower = i > j
     rows: Any = sp.csr_array((np.ones(int(lower.sum())), (i[lower], j[lower])), shape=(n, n))

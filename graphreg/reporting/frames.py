@@ -200,8 +200,7 @@ def lasting_names(clusters: Sequence[Array]) -> list[Array]:
     for names in named:
         counts = np.bincount(names[names >= 0], minlength=unused)
         size += np.where(counts > 1, counts, 0)
-    rank = np.empty(unused, dtype=int)
-    rank[np.argsort(-size, kind="stable")] = np.arange(unused)
+    rank = np.argsort(np.argsort(-size, kind="stable"))
     return [np.where(names >= 0, rank[names], -1) for names in named]
 
 

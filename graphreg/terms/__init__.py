@@ -3,6 +3,7 @@
 from .blocks import EdgeBlock as EdgeBlock
 from .blocks import Lowered as Lowered
 from .blocks import SampleBlock as SampleBlock
+from .blocks import adjoint_of as adjoint_of
 from .blocks import strengths as strengths
 from .bounds import ULP as ULP
 from .bounds import ends as ends

@@ -384,6 +384,14 @@ class EdgeBlock(AbstractBlock[AbstractMap]):
         return self.penalty.domain.step_to_boundary(start / c, end / c)
 
 
+def adjoint_of(blocks: Iterable[AbstractBlock[Any]], values: Iterable[Array], shape: tuple[int, int]) -> Array:
+    """The sum of K'u over blocks, (n, d)."""
+    out = np.zeros(shape)
+    for block, u in zip(blocks, values, strict=True):
+        block.add_adjoint(u, out)
+    return out
+
+
 def strengths(blocks: Iterable[SampleBlock | EdgeBlock]) -> tuple[float, ...]:
     """The strengths of some blocks at this moment: what holds as long as they do is found once for them."""
     return tuple([float(block.strength) for block in blocks])

@@ -339,10 +339,7 @@ class AbstractEdges(AbstractMap):
 
     @property
     def degree(self) -> Array:
-        out = np.zeros(self.n)
-        for end in self.ends:
-            out += np.bincount(end, minlength=self.n)
-        return out
+        return sum([np.bincount(end, minlength=self.n) for end in self.ends], np.zeros(self.n))
 
     @property
     def pairs(self) -> tuple[Array, Array]:

@@ -22,7 +22,7 @@ from ..base.display import Brief
 from ..certificate import factor
 from ..form import EdgeBlock, held_together
 from ..inputs import components_of
-from ..terms import Array
+from ..terms import Array, adjoint_of
 from ..terms.penalties import AbstractPenalty
 
 Flows = tuple[Array, ...]  # (m, k) per edge block
@@ -207,10 +207,7 @@ class Network(Brief):
 
     def adjoint(self, flows: Flows) -> Array:
         """K'u, (n, d)."""
-        out = np.zeros(self.shape)
-        for block, u in zip(self.blocks, flows, strict=True):
-            block.add_adjoint(u, out)
-        return out
+        return adjoint_of(self.blocks, flows, self.shape)
 
     def along_forest(self, r: Array) -> Flows:
         """The flow along spanning forests with K'u = -r."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...form import EdgeBlock, Form, SampleBlock
 from ...methods import AbstractIteration, Point, Start
-from ...network import Arcs, WholeGraph, curvature_beside
+from ...network import Arcs, WholeGraph
 from ...terms import GROUND, AbstractEdges, AbstractMap, Array, Matrix, Space
 from ...terms.losses import at_nodes, at_rows
 
@@ -67,7 +67,7 @@ def part_of(form: Form, arcs: Arcs, mine: Array) -> Part:
         tuple(_samples(form, cast(SampleBlock, block), found, place, len(ids)) for _, block, found in samples),
         tuple(_edges(cast(EdgeBlock, edge), *found, place, len(ids)) for _, edge, found in known),
     )
-    curvature = curvature_beside(form)[ids] if form.beside else None
+    curvature = form.curvature_of(form.beside)[ids] if form.beside else None
     whole = WholeGraph(form.n, form.space.n_observed, ids, mine[ids], form.differences, curvature)
     return Part(part, whole, *(tuple((k, found[0]) for k, _, found in each) for each in (samples, known)))
 
