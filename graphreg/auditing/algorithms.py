@@ -208,8 +208,7 @@ class Iteration(AbstractAlgorithm):
         return Stream(points(), ledger.sent, lambda: sum(each.sums for each in ledger.accounts.values()))
 
     def check(self, problem: Problem) -> None:
-        missing = self.method.missing(problem.form)
-        if missing:
+        if missing := self.method.missing(problem.form):
             raise MethodError(f"{self.name} does not apply: " + "; ".join(missing), missing)
 
 
@@ -259,8 +258,7 @@ class NodeStep(AbstractAlgorithm):
         state, mail = found
         if not isinstance(mail, Mapping):
             return state, {} if mail is None else dict.fromkeys(node.neighbours, mail)
-        strangers = [to for to in mail if to not in node.weight]
-        if strangers:
+        if strangers := [to for to in mail if to not in node.weight]:
             raise MethodError(
                 f"{self.name} sends from the node {node.label!r} to {strangers[0]!r}, which is no neighbour of it"
             )

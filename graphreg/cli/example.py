@@ -50,8 +50,7 @@ def write(folder: Path) -> list[str]:
     from . import folder as folders
 
     contents = files()
-    present = [name for name in contents if (folder / name).exists()]
-    if present:
+    if present := [name for name in contents if (folder / name).exists()]:
         raise ModelFileError(f"{folder / present[0]} exists; name another folder")
     folders.make_folder(folder)
     folders.write_all(folder, contents)

@@ -518,8 +518,7 @@ class NoRun(Suggesting):
 
 def of_method(problem: Problem, method: AbstractMethod, allowed: Allowed) -> Solution | NoRun:
     """The solution of one method, or why there is none."""
-    missing = method.lacks(problem.form)
-    if missing:
+    if missing := method.lacks(problem.form):
         return NoRun("refused", "; ".join(missing))
     rounds = None if "rounds" in method.refuses() else allowed.rounds
     budget: dict[str, Any] = {"gap": allowed.gap, "rounds": rounds, "seconds": allowed.seconds, "seed": allowed.seed}

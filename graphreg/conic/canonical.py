@@ -128,8 +128,7 @@ def check(problem: Any) -> None:
         )
     if not problem.variables():
         raise ModelError("the problem has no variables, so that there is nothing to bound: its objective is a number")
-    lacking = [p.name() for p in problem.parameters() if p.value is None]
-    if lacking:
+    if lacking := [p.name() for p in problem.parameters() if p.value is None]:
         raise ModelError(f"parameters without a value: {', '.join(lacking)}; set .value of each")
 
 

@@ -173,8 +173,7 @@ class _Work:
         """True where equations contradict each other, if only by rounding."""
         every = np.ones(system.M.shape[1], bool)
         for row, witness in zip(found.proposal.left.tolist(), found.proposal.witness, strict=True):
-            left = verify.excess(system, row, witness, every)
-            if left:
+            if left := verify.excess(system, row, witness, every):
                 self.known.evidence[name] = found
                 self.known.row, self.known.excess = row, abs(float(left))
                 return True

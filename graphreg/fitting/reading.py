@@ -188,8 +188,7 @@ def _chosen(frame: Any, name: str, named: Asked) -> tuple[list[Hashable], list[H
     apart = [named.folds] if isinstance(named.folds, str) else []
     others = [c for c in frame.columns if c not in (*asked, *apart, NAMELESS)]
     chosen = others if named.features is None else list(names_of(named.features))
-    unknown = [c for c in (*asked, *chosen, *apart) if c not in frame.columns]
-    if unknown:
+    if unknown := [c for c in (*asked, *chosen, *apart) if c not in frame.columns]:
         raise DataError(f"{name} has no column {unknown[0]!r}; {near(str(unknown[0]), list(map(str, frame.columns)))}")
     if twice := [c for names in (asked, chosen) for k, c in enumerate(names) if c in names[:k]]:
         raise DataError(f"the column {twice[0]!r} is named twice; node, target, weights and features are columns apart")
@@ -497,10 +496,16 @@ def _of_file(path: Path, repeated: str, weight: Hashable | None) -> tuple[Graph,
     import pandas as pd
 
     frame, _, place = opened(path, None, "exact")
-    ends = list(frame.columns[:2])
     if len(frame) > 1 and (names := as_text(frame.columns[1:], True)) == as_text(frame.iloc[:, 0], True):
         cells = frame.iloc[:, 1:].apply(pd.to_numeric, errors="coerce")  # what is no number is refused there
         return Graph.of(cells.set_axis(names).set_axis(names, axis=1)), [f"{path.name} is read as an adjacency"]
+    return _of_edges(path, frame, place, repeated, weight)
+
+
+def _of_edges(path: Path, frame: Any, place: Any, repeated: str, weight: Hashable | None) -> tuple[Graph, list[str]]:
+    import pandas as pd
+
+    ends = list(frame.columns[:2])
     if weight is None and "weight" in frame.columns[2:]:
         weight = "weight"
     if weight is not None and weight not in (others := frame.columns[2:].tolist()) and others:

@@ -230,11 +230,7 @@ def check_samples(loss: SampleBlock) -> None:
         what = f"{kind} overflows beyond {top:g}; subtract a constant from it, or take the logarithm of an exposure"
         _refuse(loss, high, high > top, offset, what)
     if loss.loss.is_users():
-        outside = np.zeros(0, dtype=bool)
-        with np.errstate(all="ignore"), suppress(Exception):  # what its methods raise is said where they are asked
-            outside = np.asarray(loss.loss.value(loss.offset, loss.y) == np.inf)
-        if outside.any():
-            _refuse(loss, high, outside, f"the predictor of {loss.loss.called()} at w = 0", OUTSIDE)
+        _check_domain(loss, high)
     _check(loss, loss.base_scale, "the scale (scale= times the sample weight)")
     every = (float(np.abs(each).max(initial=0.0)) for each in (most, loss.y))
     largest, scale = max(every), float(loss.base_scale.max(initial=0.0))
@@ -286,6 +282,14 @@ def _seen(loss: SampleBlock) -> tuple[Array, list[str]]:
         return largest[:, None], ["the largest coefficient"]
     names = [f"the feature {name!r}" for name in loss.loss.data.features]
     return (np.zeros((loss.count, 0)), []) if loss.X is None else (loss.X, names)
+
+
+def _check_domain(loss: SampleBlock, offset: Array) -> None:
+    outside = np.zeros(0, dtype=bool)
+    with np.errstate(all="ignore"), suppress(Exception):  # what its methods raise is said where they are asked
+        outside = np.asarray(loss.loss.value(loss.offset, loss.y) == np.inf)
+    if outside.any():
+        _refuse(loss, offset, outside, f"the predictor of {loss.loss.called()} at w = 0", OUTSIDE)
 
 
 def _check_products(loss: SampleBlock) -> None:

@@ -83,8 +83,7 @@ def assumed(fits: LocalFits, used: Array, reference: Reference, untested: list[s
             "which differ between nodes with equal parameters and different designs; of squared losses alone, as in "
             "edge_tests(gr.SquaredLoss(data), graph), Chow's test may be taken, which finds more"
         )
-    void = int((~(reference.residual_df > 0)).sum())
-    if void:
+    if void := int((~(reference.residual_df > 0)).sum()):
         out.append(f"{count(void, 'edge')} with too few samples for the robust test: p-value 1, kept")
     for why, many in Counter(untested).most_common(NAMED):
         out.append(f"{count(many, 'edge')} not tested, kept: {why}")

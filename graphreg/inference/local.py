@@ -242,8 +242,7 @@ def local_fits(form: Form) -> LocalFits:
         there, and the ridge that would help.
     """
     form = without_edges(form.frozen())
-    missing = tuple(said.removesuffix(STEPPING) for said in without_gradient(form))
-    if missing:
+    if missing := tuple(said.removesuffix(STEPPING) for said in without_gradient(form)):
         raise MethodError(f"local fits need smooth losses (HuberLoss, ExpectileLoss): {'; '.join(missing)}", missing)
     gradients, zero, design = NodeGradients(form), np.zeros(form.shape), _design(form)
     fitted, whole = gradients.counts > 0, design + gradients.hessians(zero) - of_losses(form, zero)

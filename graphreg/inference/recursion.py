@@ -186,8 +186,7 @@ def _check_determined(form: Form, A: Array, size: int) -> None:
     if zero.size:
         raise DataError(f"the feature {form.space.coordinates[zero[0]]!r} is 0 in all samples; drop it")
     open_ = np.abs(flat(A[None])[1][0]).max(axis=1)
-    names = ", ".join(repr(form.space.coordinates[j]) for j in np.flatnonzero(open_ > 1e-3))
-    if names:
+    if names := ", ".join(repr(form.space.coordinates[j]) for j in np.flatnonzero(open_ > 1e-3)):
         raise DataError(
             f"over the samples of all nodes together the features {names} are collinear; drop one of them, or, where "
             "one varies little beside its mean, read the data with standardise=True"

@@ -184,8 +184,7 @@ class ConfidenceRegion(Shown):
             given = dict(theta.items())
             for name in given:
                 position(name, self.names)
-            lacking = [name for name in self.names if name not in given]
-            if lacking:
+            if lacking := [name for name in self.names if name not in given]:
                 raise DataError(f"there is no value for the coefficient {lacking[0]!r}")
             theta = [given[name] for name in self.names]
         values = np.asarray(theta, dtype=float)

@@ -69,8 +69,7 @@ def names_of(names: Any) -> tuple[Hashable, ...]:
         one: Any = names
         return (one,)
     named = tuple(checks.sequence(names, "the names of columns", "a list", DataError))
-    wrong = [name for name in named if not isinstance(name, Hashable) or is_missing(name)]
-    if wrong:
+    if wrong := [name for name in named if not isinstance(name, Hashable) or is_missing(name)]:
         raise DataError(f"a column is named by one label, got {wrong[0]!r}")
     return named
 

@@ -392,8 +392,7 @@ class NodeData(Frozen, display.Shown):
         counts = self.counts().tolist()
         yield display.title(repr(self))
         columns = [] if self.X is None else list(zip(self.features, self.X.T, strict=True))
-        rows = [(name, x.mean(), x.std(), x.min(), x.max()) for name, x in columns[:SHOWN]]
-        if rows:
+        if rows := [(name, x.mean(), x.std(), x.min(), x.max()) for name, x in columns[:SHOWN]]:
             yield display.table(
                 ("feature", "mean", "std", "min", "max"), [(row[0], *map(float, row[1:])) for row in rows]
             )

@@ -462,6 +462,5 @@ class Graph(Frozen, Shown):
             }
         )
         ends = zip(self.edges(), self.weight.tolist(), strict=True)
-        rows = [(visible(tail), visible(head), weight) for (tail, head), weight in islice(ends, SHOWN)]
-        if rows:
+        if rows := [(visible(tail), visible(head), weight) for (tail, head), weight in islice(ends, SHOWN)]:
             yield details("edges", table(("tail", "head", "weight"), rows), more(self.n_edges, len(rows)))

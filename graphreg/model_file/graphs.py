@@ -130,8 +130,7 @@ def _family(keys: GraphKeys, place: Place, labels: Sequence[str]) -> Graph:
     if name == "cycle" and len(names) < 3:
         place.at("family").refuse(f"a cycle has at least 3 nodes, and there are {len(names)}")
     graph = Graph.from_networkx(_drawn(name, names, size))
-    lost = [label for label in labels if label not in graph.index]
-    if lost:
+    if lost := [label for label in labels if label not in graph.index]:
         place.refuse(f"the node {lost[0]!r} has data and is not among the labels of the graph", DataError)
     return graph
 

@@ -175,8 +175,7 @@ def _features(
     taken |= set(listed(keys.target))
     others = keys.features == "others"
     names = [str(name) for name in frame.columns if name not in taken] if others else list(keys.features)
-    text = [name for name in names if frame[name].dtype.kind not in "biuf"]
-    if text:
+    if text := [name for name in names if frame[name].dtype.kind not in "biuf"]:
         remedy = f"name them in categories, {'list them in exclude' if others else 'leave them out'}, or code them"
         if text[0] in label_columns:
             remedy = "columns of clusters are read as text; for a feature, repeat the column under another name"

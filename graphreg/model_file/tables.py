@@ -130,8 +130,7 @@ def _csv(path: Path, labels: Iterable[str], leading: int) -> pd.DataFrame:
     names = [str(name) for name in header.iloc[0]]
     if len(names) == 1 and (";" in names[0] or "\t" in names[0]):
         raise DataError(f"{path.name} has one column, {names[0]!r}; separate columns by commas")
-    twice = [name for k, name in enumerate(names) if name in names[:k]]
-    if twice:
+    if twice := [name for k, name in enumerate(names) if name in names[:k]]:
         raise DataError(f"{path.name} has two columns called {twice[0]!r}; rename one")
     text = {*labels, *names[:leading]}
     with warnings.catch_warnings():

@@ -70,8 +70,7 @@ def _on_rank(asked: argparse.Namespace) -> int:
 def _read(asked: argparse.Namespace, rank: int, size: int) -> ModelFile:
     """The model with the tables of this process's sites."""
     file = read_model(asked.model, asked.data, sites=_sites(asked, rank, size), allow_outside=asked.allow_outside)
-    unknown = [name for name in file.options if name not in OPTIONS]
-    if unknown:
+    if unknown := [name for name in file.options if name not in OPTIONS]:
         raise ModelFileError(f"[solve] {unknown[0]}: a run on several sites does not know it; it knows {OPTIONS}")
     return file
 

@@ -95,6 +95,5 @@ def _check(form: Form, method: AbstractMethod, budget: Budget) -> None:
     METHOD(method, "method", MethodError)
     if not isinstance(method, AbstractIteration) or method.central:
         raise MethodError(f"{method.name} takes all data in one place; take gr.PrimalDual() or another that iterates")
-    missing = method.missing(form)
-    if missing:
+    if missing := method.missing(form):
         raise MethodError(f"{method.name} does not apply: " + "; ".join(missing), missing)

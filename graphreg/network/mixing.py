@@ -185,8 +185,7 @@ def _read(value: Any) -> tuple[tuple[Hashable, ...] | None, Array]:
             raise MethodError("rows and columns of the DataFrame must have the same labels, each once")
         return labels, numbers(value[list(labels)], *WHAT)
     if isinstance(value, Mapping) and all(isinstance(row, Mapping) for row in value.values()):
-        stray = [j for row in value.values() for j in row if j not in value]
-        if stray:
+        if stray := [j for row in value.values() for j in row if j not in value]:
             raise MethodError(f"the mapping has an entry for {stray[0]!r}, but no row of it")
         return tuple(value), numbers([[row.get(j, 0.0) for j in value] for row in value.values()], *WHAT)
     return None, numbers(value, *WHAT)

@@ -143,8 +143,7 @@ def without_tree(form: Form) -> tuple[str, ...]:
     between = _between(form)
     if not between:
         return ("there is no Hierarchy: the method is for known clusters, clients - clusters - root",)
-    out = [sentence for edge in between for sentence in _unfit(form, edge)]
-    if out:
+    if out := [sentence for edge in between for sentence in _unfit(form, edge)]:
         return tuple(out)
     if any(edge.role.levels > 2 for edge in between):
         return ("the Hierarchy has more than two levels, and the method is for clients - clusters - root",)

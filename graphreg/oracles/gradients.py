@@ -45,19 +45,14 @@ class NodeGradients:
 
     def value(self, w: Array) -> Array:
         """h_i(w_i), (n,)."""
-        out = np.zeros(self.form.n)
-        for block in self.form.samples:
-            out += np.bincount(block.node, block.values(w), self.form.n)
-        for edge in self.ground:
-            out += np.bincount(edge.tail, edge.values(w), self.form.n)
-        return out
+        losses = [np.bincount(block.node, block.values(w), self.form.n) for block in self.form.samples]
+        ground = [np.bincount(edge.tail, edge.values(w), self.form.n) for edge in self.ground]
+        return sum([*losses, *ground], np.zeros(self.form.n))
 
     def full(self, w: Array) -> Array:
         """grad h_i(w_i), (n, d)."""
-        out = np.zeros(self.form.shape)
-        for block in self.form.samples:
-            out += block.adjoint(block.prices(w), self.form.shape)
-        return self._add_ground(w, out)
+        losses = [block.adjoint(block.prices(w), self.form.shape) for block in self.form.samples]
+        return self._add_ground(w, sum(losses, np.zeros(self.form.shape)))
 
     def sampled(self, w: Array, uniform: Array) -> Array:
         """Unbiased estimates of grad h_i from b samples of each node, drawn with replacement by uniform (n, b): of

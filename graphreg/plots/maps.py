@@ -160,8 +160,7 @@ def _draw_areas(axes: Axes, areas: Outlines, cells: bool, values: Array, colours
     below, dark = colours.diverging & (values < 0), luminance(face) < DARK
     hatched = ((below & ~dark, BELOW, "0.35"), (below & dark, BELOW, "0.85"), (~known, UNKNOWN, "0.35"))
     for chosen, hatch, ink in hatched:
-        some = [patches[k] for k in np.flatnonzero(chosen)]
-        if some:
+        if some := [patches[k] for k in np.flatnonzero(chosen)]:
             axes.add_collection(collection(some, facecolors="none", edgecolors=ink, linewidths=0.0, hatch=hatch))
     if below.any():
         swatch(axes, BELOW, "below 0")

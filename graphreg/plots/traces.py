@@ -177,8 +177,7 @@ def _records(runs: list[Solution]) -> tuple[list[Record], list[Record]]:
     """The certificates and the screens of the runs, in the order of what they cost."""
     if any(run.form.shape != runs[0].form.shape for run in runs):
         raise ModelError("plot_bounds draws runs of one problem, and these have parameters of different shapes")
-    own = [run.method for run in runs if run.own is not None]
-    if own:
+    if own := [run.method for run in runs if run.own is not None]:
         raise ModelError(f"the trace of {own[0]} has bounds of another problem, the one that it solves itself")
     records = sorted((r for run in runs for r in run.trace.records), key=lambda record: (record.round, record.seconds))
     certified = [r for r in records if r.certified and np.isfinite([r.primal, r.dual]).all()]

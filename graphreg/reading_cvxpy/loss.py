@@ -189,19 +189,7 @@ def from_cvxpy(
         )
     said = visible(name or str(getattr(function, "__name__", "l"))).replace("%", "percent")
     said = "l" if said == "<lambda>" else said
-    x, y = cp.Variable(2, name="x"), np.array([0.5, 1.0])
-    try:
-        expression = function(x, y)
-    except Exception as problem:  # whatever CVXPY, or the function, raises
-        raise TermError(f"the loss {said} cannot be written in CVXPY: {problem}") from problem
-    if not isinstance(expression, cp.Expression) or expression.shape != (2,):
-        shape = getattr(expression, "shape", None)
-        raise TermError(
-            f"the loss {said} must return a CVXPY expression with one value per sample; it returned "
-            + (f"the shape {shape} for 2 samples" if shape is not None else repr(expression))
-        )
-    if any(variable is not x for variable in expression.variables()) or expression.parameters():
-        raise TermError(f"the loss {said} may hold no CVXPY Variable or Parameter of its own; use numbers")
+    expression = _of_two(function, said)
     if not expression.is_convex():
         raise ConvexityError(
             f"CVXPY's rules do not show that the loss {said} is convex: {not_convex(expression)}; write it with convex "
@@ -219,6 +207,24 @@ def from_cvxpy(
     if data.y is not None:
         loss.inside(data.y)
     return loss
+
+
+def _of_two(function: Callable[[Any, Any], Any], said: str) -> Any:
+    """The expression of two samples."""
+    x, y = cp.Variable(2, name="x"), np.array([0.5, 1.0])
+    try:
+        expression = function(x, y)
+    except Exception as problem:  # whatever CVXPY, or the function, raises
+        raise TermError(f"the loss {said} cannot be written in CVXPY: {problem}") from problem
+    if not isinstance(expression, cp.Expression) or expression.shape != (2,):
+        shape = getattr(expression, "shape", None)
+        raise TermError(
+            f"the loss {said} must return a CVXPY expression with one value per sample; it returned "
+            + (f"the shape {shape} for 2 samples" if shape is not None else repr(expression))
+        )
+    if any(variable is not x for variable in expression.variables()) or expression.parameters():
+        raise TermError(f"the loss {said} may hold no CVXPY Variable or Parameter of its own; use numbers")
+    return expression
 
 
 # ---- derivatives ----------------------------------------------------------------------------------------------------

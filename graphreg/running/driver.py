@@ -157,8 +157,9 @@ class _Run:
                 except OutOfTimeError:  # a round that time cuts short is none
                     self.ended = "budget"
                     return
-                if not self.k:
-                    self._shaped()
+                if not self.k and (shape := np.shape(self.method.point(self.state)[0])) != self.view.form.shape:
+                    wanted = f"not {self.view.form.shape}"  # before numpy meets them
+                    raise MethodError(f"{self.method.name}: after a round parameters have the shape {shape}, {wanted}")
                 self.k += done
                 if self.recorder is not None:
                     self.recorder.see(self.method, self.state, self.k)
@@ -170,12 +171,6 @@ class _Run:
                     shown = self.k
                 if self.keeper is not None:
                     self._keep(self.keeper)
-
-    def _shaped(self) -> None:
-        """Refuse parameters of another shape, before numpy meets them."""
-        w, shape = self.method.point(self.state)[0], self.view.form.shape
-        if np.shape(w) != shape:
-            raise MethodError(f"{self.method.name}: after a round parameters have the shape {np.shape(w)}, not {shape}")
 
     def _over(self) -> bool:
         """True where the run is over; why, is noted."""

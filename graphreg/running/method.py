@@ -99,8 +99,7 @@ class AbstractMethod(ABC):
 
     def lacks(self, form: Form) -> tuple[str, ...]:
         """The same, of any problem."""
-        untaken = [edge.name for edge in form.edges if edge.map.edges is None and not self.rows]
-        if untaken:
+        if untaken := [edge.name for edge in form.edges if edge.map.edges is None and not self.rows]:
             names = list(dict.fromkeys(untaken))
             have = f"{' and '.join(names)} {'has' if len(names) == 1 else 'have'}"
             return (f"{have} rows that are no edges, and the method takes edges and nodes alone",)

@@ -137,8 +137,7 @@ class Store:
         if header["of"].keys() != self.of.keys():
             raise MisfitError(f"'of' in its header is of {shown(list(header['of']))}")
         for what, here in self.of.items():
-            found = differences(here, header["of"][what])
-            if found:
+            if found := differences(here, header["of"][what]):
                 raise CheckpointError(
                     f"{self} is of another {what}; what differs: {', '.join(found)}; name another file, or "
                     + self._or("remove this one to begin anew"),

@@ -187,8 +187,7 @@ def _record(
 
 def _edges(form: Form) -> EdgeBlock:
     """The edges between nodes, of one TotalVariation with l1 or l2 on all coordinates."""
-    missing = without_gradient(form)
-    if missing:
+    if missing := without_gradient(form):
         raise MethodError(f"error_bound needs differentiable losses: {'; '.join(missing)}", missing)
     between = form.between
     if len(between) != 1 or form.unlike_edges or form.latent:

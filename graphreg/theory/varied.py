@@ -179,8 +179,7 @@ def homogeneous(penalty: AbstractPenalty, k: int) -> bool:
 def _of_parameter(form: Form, norms: list[int], parameter: Parameter, what: str) -> Varying:
     mine = [k for k, e in enumerate(form.edges) if e.strength.parameter is parameter]
     losses = [b.loss.called() for b in form.samples if b.strength.parameter is parameter]
-    wrong = [*losses, *(form.edges[k].name for k in mine if k not in norms)]
-    if wrong:
+    if wrong := [*losses, *(form.edges[k].name for k in mine if k not in norms)]:
         raise TermError(
             f"{what} is for norms between nodes, and the parameter {parameter.name!r} scales {wrong[0]}"
             f"{_without(form, [k for k in mine if k not in norms])}; give that term a strength of its own"

@@ -117,8 +117,7 @@ class FoldTask:
         statuses, gaps, clusters = [""] * G, np.full(G, np.inf), np.zeros(G)
         try:
             problem = training(self.model, self.form, fold.train)
-            missing = self.method.lacks(problem.form)
-            if missing:
+            if missing := self.method.lacks(problem.form):
                 raise MethodError(f"{self.method.name} does not apply: {'; '.join(missing)}", missing)
             budget = Budget(self.gap, progress=False, seed=self.seed, memory=self.memory)
             warm = Warm(problem, self.method, budget)

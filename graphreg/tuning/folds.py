@@ -221,8 +221,7 @@ def _words(form: Form, node: Array, each: Sequence[Fold]) -> list[str]:
             "predicted there from their neighbours, through the penalties; where these leave their coefficients free "
             "(l1 between two different neighbours, say) the solver's choice counts"
         )
-    cut_off = list(dict.fromkeys(label for fold in each for label in fold.cut_off))
-    if cut_off:
+    if cut_off := list(dict.fromkeys(label for fold in each for label in fold.cut_off)):
         rows = sum(int((~fold.scored).sum()) for fold in each)
         out.append(
             f"{rows} held-out samples are not scored, at {_shown(cut_off)}: nothing ties these nodes to training data"

@@ -19,10 +19,10 @@ LIMITS = {
     "functions with more than 6 parameters": 15,  # `audit` with progress=
     "modules that an import loads": 9,
     "PrimalDual on a chain: files": 61,  # ties.py, gate.py, running/predicting.py and what weighs a run first
-    "PrimalDual on a chain: functions": 548,  # blocks of rows; what code costs; memory
+    "PrimalDual on a chain: functions": 549,  # blocks of rows; what code costs; memory; one sum of adjoints
     "PrimalDual on a chain: depth": 24,
     "Exact on a chain: files": 56,  # as above; last words
-    "Exact on a chain: functions": 461,  # as above; terms of users are tried; imports in which no alarm rings
+    "Exact on a chain: functions": 463,  # as above; terms of users are tried; imports in which no alarm rings
     "Exact on a chain: depth": 22,
 }
 

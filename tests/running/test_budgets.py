@@ -392,6 +392,7 @@ def test_an_alarm_rings_again_where_python_takes_no_error(monkeypatch):
             pass
 
     began = time.monotonic()
+
     def lose_it_once():
         Slow()
         work_until(began + 10.0)

@@ -104,8 +104,7 @@ class Edge:
 def kinds(claims: Sequence[Claim]) -> list[str]:
     """The kinds of the wanted claims; `ProofError` for what is none."""
     names = [claim if isinstance(claim, str) else str(claim[0]) if claim else "" for claim in claims]
-    unknown = [name for name in names if name not in ("bounds", "unattained", *OF_EDGES)]
-    if unknown:
+    if unknown := [name for name in names if name not in ("bounds", "unattained", *OF_EDGES)]:
         raise ProofError(f"there is no claim {unknown[0]!r}; there are bounds, {', '.join(OF_EDGES)}, unattained")
     return names
 
@@ -170,8 +169,7 @@ def _of_one(found: Found, claim: tuple[Any, ...]) -> list[dict[str, Any]]:
     chosen = [edge for edge in _edges(found, kind) if edge.is_row and found.keys[edge.block][edge.place] in names]
     named = f"of the row {names[-1]!r}"
     if not chosen:
-        unknown = [end for end in ends if end not in labels]
-        if unknown:
+        if unknown := [end for end in ends if end not in labels]:
             raise ProofError(
                 f"{kind}: {unknown[0]!r} is no node" + ", nor a row of a norm" * bool(found.form.unlike_edges)
             )

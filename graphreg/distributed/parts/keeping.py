@@ -275,8 +275,7 @@ class SavedParts:
             summary = json.loads((place / SUMMARY).read_text())
         except FileNotFoundError:
             raise DataError(f"there is no {SUMMARY} in {place}: a run that ended writes one") from None
-        missing = [k for k in range(summary["parts"]) if not _file(place, k).exists()]
-        if missing:
+        if missing := [k for k in range(summary["parts"]) if not _file(place, k).exists()]:
             raise DataError(f"the files of {len(missing)} of {summary['parts']} parts are missing in {place}: "
                             f"{_file(place, missing[0]).name} is the first")  # fmt: skip
         return SavedParts(place, summary)

@@ -69,8 +69,7 @@ def _check(form: Form, own: Collection[Hashable]) -> None:
             "solve it with engine=gr.MPI(), which certifies what the processes send"
         )
     mine = np.array([label in own for label in form.labels], dtype=bool)
-    missing = [label for label in own if label not in form.space.index]
-    if missing:
+    if missing := [label for label in own if label not in form.space.index]:
         raise DataError(f"the node {missing[0]!r} is the site's own, and no sample and no edge of the site has it")
     for block in form.samples:
         far = block.node[~mine[block.node]]

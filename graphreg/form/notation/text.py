@@ -35,8 +35,7 @@ def flow_conditions(words: EdgeWords) -> list[Row]:
     flow, weight, z = words.flow, words.weight, words.argument
     weight = NOTHING if weight.text == "1" else weight
     name = prose(f"{words.each} ({words.block.name})")
-    gradient = words.gradient
-    if gradient:
+    if gradient := words.gradient:
         return [Row(flow + same(" = ") + beside(weight, gradient), name)]
     slope = Math("d phi(", r"\partial \phi(") + z + same(")")
     subgradient = flow + Math(" in ", r" \in ") + beside(weight, slope)
@@ -178,8 +177,7 @@ def kkt(form: Form) -> Written:
     symbols = Symbols(form)
     balance = tuple(symbols.conservation("at every node i"))
     sections = [Section(prose(f"conservation: {_parts(symbols, 'flows', 'prices')} balance"), balance)]
-    rows = tuple(row for words in symbols.samples for row in price_conditions(words))
-    if rows:
+    if rows := tuple(row for words in symbols.samples for row in price_conditions(words)):
         sections.append(Section(prose("prices are the slopes of the losses"), rows))
     flows = [row for words in symbols.penalties for row in flow_conditions(words)]
     rows = tuple(reversed(dict.fromkeys(reversed(flows))))  # what is true of several is said once, after them
