@@ -499,6 +499,8 @@ def _of_file(path: Path, repeated: str, weight: Hashable | None) -> tuple[Graph,
     if len(frame) > 1 and (names := as_text(frame.columns[1:], True)) == as_text(frame.iloc[:, 0], True):
         cells = frame.iloc[:, 1:].apply(pd.to_numeric, errors="coerce")  # what is no number is refused there
         return Graph.of(cells.set_axis(names).set_axis(names, axis=1)), [f"{path.name} is read as an adjacency"]
+    if not len(frame):
+        raise DataError(f"{path.name} has no rows below its header: there is no edge; give each edge a row")
     return _of_edges(path, frame, place, repeated, weight)
 
 
@@ -516,8 +518,6 @@ def _of_edges(path: Path, frame: Any, place: Any, repeated: str, weight: Hashabl
             f"{path.name} has the columns {said}; a file of edges has the labels of their ends in the first two, and "
             'perhaps their weights in one called "weight", or named by edge_weight='
         )
-    if not len(frame):
-        raise DataError(f"{path.name} has no rows below its header: there is no edge; give each edge a row")
     values: Any = pd.Series(1.0, frame.index) if weight is None else pd.to_numeric(frame[weight], errors="coerce")
     bad = (frame[ends].isna().any(axis=1) | values.isna()).to_numpy()
     complaints = list[str]()

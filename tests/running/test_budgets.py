@@ -361,7 +361,7 @@ def test_parameters_of_another_shape_are_refused_after_a_round():
         def point(self, state):
             return (super().point(state)[0][:, :3], *super().point(state)[1:])
 
-    with pytest.raises(MethodError, match=r"gives parameters of the shape \(4, 3\) after a round, not \(4, 120\)"):
+    with pytest.raises(MethodError, match=r"after a round parameters have the shape \(4, 3\), not \(4, 120\)"):
         large().solve(Lopped())
 
 
