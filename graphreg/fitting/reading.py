@@ -533,8 +533,7 @@ def _of_edges(path: Path, frame: Any, place: Any, repeated: str, weight: Hashabl
             f"the first line of {path.name}, {ends[0]!r}, {ends[1]!r}, names a node of the lines below it: begin with "
             "the names of the columns, from,to say, or its edge would be lost"
         )
-    loops = np.flatnonzero([a == b for a, b in pairs])
-    if len(loops):
+    if len(loops := np.flatnonzero([a == b for a, b in pairs])):
         lines = _lines(np.flatnonzero(~bad)[loops], place)
         complaints.append(f"{path.name} joins nodes with themselves in {lines}; leave these edges out")
     again = pd.Series([(min(pair), max(pair)) for pair in pairs], dtype=object).duplicated().to_numpy()
