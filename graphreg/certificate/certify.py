@@ -17,7 +17,14 @@ from .common_model.best_common import floor
 from .kernel.upper import upper_bound
 from .kernel.value import Enclosed
 from .proposing.enclosure import Enclosure
-from .proposing.flow_dual import CheapBound, FlowDual, held_by_edges, held_by_samples, left_within_ball
+from .proposing.flow_dual import (
+    CheapBound,
+    FlowDual,
+    held_by_edges,
+    held_by_samples,
+    left_within_ball,
+    with_best_prices,
+)
 from .record import OWN_TERMS, Certificate, relative
 from .remembered import BoundSource, Dual, Primal, Remembered, check_point
 from .repairing.feasible import feasible
@@ -210,10 +217,10 @@ class Certifier:
             self.propose_dual(DualPoint(flows, prices))
         else:
             dual = self._flow_dual or FlowDual.of(self.form)  # flows that are given are no prox's
-            cheap = None if dual is None else dual.cheap_bound([feasible(self.form, w)], flows)
-            if cheap is None:
+            found = with_best_prices(self.form, dual, flows, feasible(self.form, w))
+            if found is None:
                 return None
-            self.propose_dual(*cheap.dual.point(cheap))
+            self.propose_dual(*found)
         if self.best_dual is None:
             return -np.inf
         self.spot_checks(w, self.best_dual.found.dual_point)

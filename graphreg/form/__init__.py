@@ -2,6 +2,7 @@
 
 from .building import all_distinct as all_distinct
 from .building import build as build
+from .building import check_begin as check_begin
 from .building import lower as lower
 from .form import DualPoint as DualPoint
 from .form import EdgeBlock as EdgeBlock

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -229,13 +228,27 @@ def check_samples(loss: SampleBlock) -> None:
         kind = loss.loss.called()
         what = f"{kind} overflows beyond {top:g}; subtract a constant from it, or take the logarithm of an exposure"
         _refuse(loss, high, high > top, offset, what)
-    if loss.loss.is_users():
-        _check_domain(loss, high)
     _check(loss, loss.base_scale, "the scale (scale= times the sample weight)")
     every = (float(np.abs(each).max(initial=0.0)) for each in (most, loss.y))
     largest, scale = max(every), float(loss.base_scale.max(initial=0.0))
     if not len(loss.y) * scale * largest * largest < ROOM:  # a sum of as many of the largest is in range
         _check_products(loss)
+
+
+def check_begin(form: Form) -> None:
+    """Refuses losses of the user's that are infinite at w = 0; the node is named.
+
+    Raises
+    ------
+    DataError
+    """
+    for loss in form.samples:
+        if loss.loss.is_users():
+            with np.errstate(all="ignore"):
+                outside = loss.loss.value(loss.offset, loss.y) == np.inf
+            if outside.any():
+                what = f"the predictor of {loss.loss.called()} at w = 0"
+                _refuse(loss, loss.offset.reshape(len(loss.y), -1).max(axis=1), outside, what, OUTSIDE)
 
 
 def check_center(edges: EdgeBlock, names: list[str]) -> None:
@@ -282,14 +295,6 @@ def _seen(loss: SampleBlock) -> tuple[Array, list[str]]:
         return largest[:, None], ["the largest coefficient"]
     names = [f"the feature {name!r}" for name in loss.loss.data.features]
     return (np.zeros((loss.count, 0)), []) if loss.X is None else (loss.X, names)
-
-
-def _check_domain(loss: SampleBlock, offset: Array) -> None:
-    outside = np.zeros(0, dtype=bool)
-    with np.errstate(all="ignore"), suppress(Exception):  # what its methods raise is said where they are asked
-        outside = np.asarray(loss.loss.value(loss.offset, loss.y) == np.inf)
-    if outside.any():
-        _refuse(loss, offset, outside, f"the predictor of {loss.loss.called()} at w = 0", OUTSIDE)
 
 
 def _check_products(loss: SampleBlock) -> None:

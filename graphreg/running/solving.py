@@ -26,7 +26,7 @@ from ..certificate import (
     feasible,
 )
 from ..compiling import conic, torn
-from ..form import DualPoint, Form, with_latent_means
+from ..form import DualPoint, Form, check_begin, with_latent_means
 from ..network import arcs_of
 from ..terms import Array
 from . import statuses
@@ -207,6 +207,8 @@ class Task:
             rows = torn(form)
         if rows or own.spot_checks.contradiction:
             return statuses.judged(Outcome(own.best(), own, "infeasible" if rows else "failed", cause=rows), gap)
+        if self.budget.start is None:
+            check_begin(form)
         with np.errstate(over="ignore", invalid="ignore"):
             found = self.method.run(self)
         found = statuses.judged(found, gap)

@@ -671,3 +671,18 @@ def test_flows_as_given_are_judged_beside_penalties_of_ones_own_too():
         assert judged(OwnL1(), k) == pytest.approx(judged(gr.L1(), k), rel=1e-9)
     assert judged(OwnL1(), 3.0) == -np.inf
     assert judged(Boundless(), 3.0) is None
+
+
+@pytest.mark.parametrize("penalty", [gr.SquaredL2(), gr.HuberNorm(delta=1e3)], ids=repr)
+@pytest.mark.parametrize(("ga", "gb"), [(0.0, 0.0), (2.0, 1.0), (100.0, -50.0)])
+def test_flows_at_nodes_are_taken_as_given(penalty, ga, gb):
+    """Those of smooth penalties were replaced by the best ones: 8 was said to be proved by flows that prove 3."""
+    data = gr.NodeData.from_arrays(None, [5.0, 1.0], ["a", "b"])
+    tied = gr.MeanLoss(data) + gr.TotalVariation(gr.Graph.from_edges([("a", "b")]), gr.L2())
+    problem = gr.Problem(tied + gr.NodePenalty(penalty))
+    a, b = -(1.0 + ga), 1.0 - gb  # balance leaves no choice of the prices
+    by_hand = -(a * a / 2 + 5 * a) - (b * b / 2 + b) - (ga * ga + gb * gb) / 2
+    flows = {("a", "b"): 1.0, ("a", None): ga, ("b", None): gb}
+    for prices in (None, np.array([[a], [b]])):
+        judged = problem.certify(np.zeros((2, 1)), flows=flows, prices=prices)
+        assert judged.as_given == pytest.approx(by_hand, rel=1e-9)

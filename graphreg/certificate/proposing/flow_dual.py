@@ -17,7 +17,7 @@ Where every h_i is quadratic, squares absorb what flows and parameters near thes
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
 
@@ -25,7 +25,7 @@ import numpy as np
 
 from ...form import DualPoint, EdgeBlock, Form
 from ...network import Passes, kernels
-from ...terms import Array
+from ...terms import Array, adjoint_of
 from ...terms.losses import AbstractSmoothLoss
 from ...terms.penalties import AbstractNorm, row_norm
 from .shifted_duals import ShiftedDuals, follows, shifted_duals
@@ -101,6 +101,7 @@ class GivenEdges:
 
 # ---- the dual function, as computed ----------------------------------------------------------------------------------
 SHRUNK = 1e-13  # by so much flows are shrunk: clipped ones may be rounded out of their domains
+AS_GIVEN = 1e-9  # of flows: what they may differ by and be the same
 SHARE = 0.1  # of the gap: if nodes hold less of it, a repair could gain no more than that
 
 
@@ -184,3 +185,23 @@ class FlowDual:
     def _at(self, flows: Sequence[Array], w: Array) -> DualPoint:
         taken = [edge.gradients(w) if follows(edge) else u for edge, u in zip(self.form.edges, flows, strict=True)]
         return DualPoint(tuple(taken), self.form.gradient_prices(w))
+
+
+def with_best_prices(
+    form: Form, dual: FlowDual | None, flows: tuple[Array, ...], w: Array
+) -> tuple[DualPoint, Array | None] | None:
+    """Flows as they are with the best prices for them, found from w; None where these are not known. Flows of smooth
+    penalties at nodes are given, too, unless they are the best for the others."""
+    cheap = None if dual is None else dual.cheap_bound([w], flows)
+    follow = [k for k, edge in enumerate(form.edges) if follows(edge)]
+    if cheap is not None:
+        best = cheap.dual.point(cheap)
+        if all(np.allclose(flows[k], best[0].flows[k], AS_GIVEN, AS_GIVEN) for k in follow):
+            return best
+    others = [k for k in range(len(flows)) if k not in follow]
+    plain = FlowDual.of(replace(form, edges=tuple(form.edges[k] for k in others))) if follow else None
+    at = None if plain is None else plain.nodes.minimisers(adjoint_of(form.edges, flows, w.shape), w)
+    if plain is None or at is None:
+        return None
+    outside = adjoint_of([form.edges[k] for k in follow], [flows[k] for k in follow], w.shape)
+    return DualPoint(flows, plain.near([flows[k] for k in others], at, outside)[0].prices), None
