@@ -68,6 +68,8 @@ def judged(outcome: Outcome, gap: float) -> Outcome:
         status, message = judge(outcome, gap) if outcome.own is None else _of_another_problem(outcome, outcome.own, gap)
         if outcome.certifier.spot_checks:
             status, message = _doubted(outcome, status, message)
+            if outcome.certifier.spot_checks.contradiction:
+                outcome = replace(outcome, certificate=outcome.certifier.best())
     except KeyboardInterrupt:
         status, message = "interrupted", interrupted(outcome.rounds, outcome.certificate)
     return replace(outcome, status=status, message=f"{message} {outcome.note}" if outcome.note else message, note="")
@@ -83,6 +85,9 @@ def _doubted(outcome: Outcome, status: str, message: str) -> tuple[str, str]:
     doubt = checks.doubt(certificate.w, certificate.dual_point, everywhere=unproved)
     if not doubt:
         return status, message
+    if any(edge.penalty.blamed() and edge.penalty.blamed() in doubt for edge in certificate.form.edges):
+        checks.contradiction = doubt  # the conjugate comes of what is wrong, and bounds rest on that
+        return "failed", f"No bound is valid, and nothing is certified: {doubt}."
     return status, f"A term misleads the solve: {doubt}. {message}" if unproved else f"{message} {MISTAKEN} {doubt}."
 
 

@@ -359,3 +359,31 @@ def test_a_crossing_of_the_librarys_own_bounds_stays_an_error_of_the_library(mon
     monkeypatch.setattr(gr.L2, "conjugate_bound", lambda self, u, spread: np.full(len(u), -1.0))
     with pytest.raises(InternalError, match="error of graphreg"):
         gr.Problem(gr.SquaredLoss(data()) + 0.1 * gr.TotalVariation(CHAIN, gr.L2())).solve()
+
+
+@pytest.mark.parametrize("strength", [0.02, 0.2])
+@pytest.mark.parametrize("wrong", [0.9, 0.99, 1.01, 1.1])
+def test_a_conjugate_that_comes_of_a_wrong_prox_proves_no_bound_above_the_optimum(wrong, strength):
+    """Points that obey the wrong prox miss nothing themselves: the lower bound was up to 3e-4 above the optimum."""
+
+    def value(z):
+        return (np.abs(z) + z**2 / 2).sum(axis=1)
+
+    def prox(v, step):
+        t = np.reshape(step, (-1, 1))
+        return np.sign(v) * np.maximum(np.abs(v) - wrong * t, 0.0) / (1.0 + t)
+
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        X, y, node = rng.normal(size=(40, 1)), 8.0 * rng.normal(size=40), np.repeat(range(5), 8)
+        data, graph = gr.NodeData.from_arrays(X, y, node), gr.Graph.chain(5)
+        penalty = gr.Penalty.from_prox(value, prox)
+        problem = gr.Problem(gr.SquaredLoss(data) + strength * gr.TotalVariation(graph, penalty))
+        found = problem.solve(gr.PrimalDual(), rounds=2000, on_failure="return")
+        w = cp.Variable(5)
+        losses = cp.sum_squares(cp.multiply(X[:, 0], w[node]) - y) / 16
+        difference = cp.diff(w)
+        penalties = cp.norm1(difference) + cp.sum_squares(difference) / 2
+        optimum = cp.Problem(cp.Minimize(losses + strength * penalties)).solve(solver="CLARABEL")
+        assert found.status == "failed" or found.certificate.dual <= optimum * (1.0 + 1e-9)
+        assert found.status == "failed" or "No bound rests on it" not in found.message
