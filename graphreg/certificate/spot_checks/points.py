@@ -247,11 +247,12 @@ def claims(rows: BlockRows) -> Iterator[Trial]:
     for v, step in _before_proxes(rows):
         for p in _tried(of.prox, v, step):
             b, asked = of.closed((v - p) / _wide(step, v)), {"v": v, "t": step}
+            off = 4.0 * ULP * (lengths(v) + lengths(p)) / step  # of b, by rounding
             for z in (v, np.broadcast_to(of.anchor, v.shape)):
                 trial = _loosely(supporting(of, p, b, z, PROX))
-                yield replace(trial, said=asked | trial.said)
+                yield replace(trial, said=asked | trial.said, excess=trial.excess - off * lengths(z - p))
             trial = _loosely(equality(of, p, b, TOGETHER))
-            together.append(replace(trial, said=asked | trial.said))
+            together.append(replace(trial, said=asked | trial.said, excess=trial.excess - off * lengths(p)))
     yield from together
     if not of.targets and of.writes("gauge_at_zero"):
         for u in _tried(_pulled, rows.b, of.term) + _tried(_pulled, rows.along(), of.term):
