@@ -533,16 +533,23 @@ def _of_edges(path: Path, frame: Any, place: Any, repeated: str, weight: Hashabl
             f"the first line of {path.name}, {ends[0]!r}, {ends[1]!r}, names a node of the lines below it: begin with "
             "the names of the columns, from,to say, or its edge would be lost"
         )
-    if len(loops := np.flatnonzero([a == b for a, b in pairs])):
-        lines = _lines(np.flatnonzero(~bad)[loops], place)
-        complaints.append(f"{path.name} joins nodes with themselves in {lines}; leave these edges out")
-    again = pd.Series([(min(pair), max(pair)) for pair in pairs], dtype=object).duplicated().to_numpy()
-    if repeated == "error" and again.any():
-        lines = _lines(np.flatnonzero(~bad)[again], place)
-        complaints.append(f'{path.name} has edges that stand several times, again in {lines}; use repeated="sum"')
+    complaints += _of_pairs(path, pairs, values.to_numpy()[~bad], np.flatnonzero(~bad), place, repeated)
     if complaints:
         raise (DataError if bad.any() else GraphError)("\n".join(complaints))
     unused = ", ".join(repr(name) for name in frame.columns[2:] if name != weight)
     remarks = [f"{path.name}: {unused} not used; edge_weight= takes a column for weights"] if unused else []
     graph = Graph.from_edges(pairs, values.to_numpy(), repeated=repeated)
     return graph, [*remarks, *_of_labels(given, taken, path.name), *_of_sums(len(pairs), graph)]
+
+
+def _of_pairs(path: Path, pairs: Any, weights: Array, rows: Array, place: Any, repeated: str) -> list[str]:
+    """What is wrong with edges that can be read, and where."""
+    import pandas as pd
+
+    again = pd.Series([(min(pair), max(pair)) for pair in pairs], dtype=object).duplicated().to_numpy()
+    wrong = {
+        "joins nodes with themselves in {}; leave these edges out": np.array([a == b for a, b in pairs], dtype=bool),
+        "has weights that are not positive and finite in {}": ~((weights > 0.0) & (weights < np.inf)),
+        'has edges that stand several times, again in {}; use repeated="sum"': again & (repeated == "error"),
+    }
+    return [f"{path.name} {said.format(_lines(rows[bad], place))}" for said, bad in wrong.items() if bad.any()]

@@ -224,7 +224,7 @@ def readied(table: Any, graph: Any, asked: Asked) -> Ready:
     if whole:
         kept(lambda: _compare(rows.frame if rows else opened(table, asked.node, asked.ids)[0], asked.node, whole[0]))
     if wrong:
-        said = list(dict.fromkeys(map(str, wrong)))
+        said = list(dict.fromkeys(line for each in wrong for line in str(each).split("\n")))
         raise DataError("\n".join(said)) if len(said) > 1 else wrong[0]
     return Ready(rows, *_joined(rows, *made))
 

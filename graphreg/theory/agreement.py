@@ -39,6 +39,7 @@ from .routes import CLOSE, Routes, route
 from .varied import Varying, check_smooth, varying
 
 NAME = "strength_max"
+TIGHT = 1e-3  # of the upper bound: nearer ones are one number
 
 
 @dataclass(frozen=True)
@@ -162,8 +163,13 @@ class StrengthMax(NumberWithAssumptions):
         binding = int(np.argmax(self.routes.upper))
         count = int((network.component == binding).sum())
         first = self.vary.form.labels[int(np.argmax(network.component == binding))]
+        known = (
+            "the smallest value"
+            if self.upper - self.lower <= TIGHT * self.upper
+            else "an upper bound of the smallest value"
+        )
         return [
-            f"{NAME} {self.value:.8g}: the smallest value of {self.vary.name} at which {what}",
+            f"{NAME} {self.value:.8g}: {known} of {self.vary.name} at which {what}",
             f"  {self.lower:.10g} <= it <= {self.upper:.10g}, but for rounding; "
             + ("" if rows else f"binding is the component of {first!r} ({count} nodes), ")
             + self.routes.how[binding],

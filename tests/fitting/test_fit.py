@@ -592,6 +592,18 @@ def test_what_is_wrong_with_a_table_its_labels_and_its_edges_is_said_at_once(tmp
     assert all(each in str(caught.value) for each in where), caught.value
 
 
+def test_all_that_is_wrong_with_edges_is_said_once(tmp_path):
+    (tmp_path / "edges.csv").write_text("a,b,weight\nn0,n1,1\nn1,n2,-1\nn2,n3,\nn3,n3,1\nn0,n1,2\nn4,n5,inf\n")
+    with pytest.raises(DataError) as caught:
+        gr.fit(incomes(), tmp_path / "edges.csv", target="y", node="node")
+    assert [line.strip() for line in str(caught.value).splitlines()] == [
+        "edges.csv has a missing end, or a weight that is no number, in line 4",
+        "edges.csv joins nodes with themselves in line 5; leave these edges out",
+        "edges.csv has weights that are not positive and finite in lines 3, 7",
+        'edges.csv has edges that stand several times, again in line 6; use repeated="sum"',
+    ]
+
+
 def test_a_file_of_edges_may_hold_an_adjacency(tmp_path):
     matrix = pd.DataFrame(2.0 * nx.to_numpy_array(nx.path_graph(8)), NODES, NODES)
     matrix.to_csv(tmp_path / "matrix.csv")

@@ -154,7 +154,14 @@ def _arguments(rows: BlockRows) -> Iterator[Array]:
     larger, as the prox has it."""
     x, b, m = rows.x, rows.b, len(rows.x)
     yield np.broadcast_to(rows.of.anchor, x.shape)
-    for share in (0.9, 0.99, 0.999, 1.001, 1.01, 1.1):  # points that belong to the slopes by a wrong prox miss nothing themselves
+    for share in (
+        0.9,
+        0.99,
+        0.999,
+        1.001,
+        1.01,
+        1.1,
+    ):  # points that belong to the slopes by a wrong prox miss nothing themselves
         yield rows.of.anchor + share * (x - rows.of.anchor)
     for k in {1, m // 2, m // 3} - {0}:
         yield np.roll(x, k, axis=0)
