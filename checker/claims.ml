@@ -32,7 +32,7 @@ let edge m get =
   let ends = String.concat " - " (List.map name (List.filter (fun j -> j >= 0) e.nodes.(i))) in
   let ends =
     match e.features with
-    | None -> Printf.sprintf "row %d of block %d (%s)" i b (cut 99 ends)
+    | None -> Printf.sprintf "row %d of %s (%s)" i (in_file m b) (cut 99 ends)
     | Some features when Array.length features < Array.length m.columns ->
         ends ^ " in " ^ String.concat ", " (list (Array.map (fun f -> quoted m.columns.(f)) features))
     | Some _ -> ends

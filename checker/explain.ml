@@ -19,7 +19,7 @@ let without_value m k =
   at_term m k (if List.mem m.blocks.(b).kind [ "poisson"; "gamma" ] then "exp of more than 4096" else outside)
 
 let rec reason m says = function
-  | Checker.IllFormed block -> refuse (Printf.sprintf "block %d is not well formed" block)
+  | Checker.IllFormed block -> refuse (in_file m block ^ " is not well formed")
   | NoValue term -> without_value m term
   | NoPrice term -> at_term m term outside
   | Lengths term -> at_term m term "too many prices and flows, or too few"

@@ -337,6 +337,10 @@ let model data =
   let blocks = Array.append first second in
   { labels; columns; samples_ = Array.length first; blocks; problem; hash = hash_of labels columns blocks }
 
+(* Where a block stands in the file, by its number among all. *)
+let in_file m b =
+  if b < m.samples_ then Printf.sprintf "samples[%d]" b else Printf.sprintf "edges[%d]" (b - m.samples_)
+
 (* A dual point: the prices of each sample and the flows of each edge, block by block. *)
 let point m data =
   let get = fields "dual" data in
@@ -347,7 +351,7 @@ let point m data =
   let given = Array.append prices flows in
   let block k t =
     let b = m.blocks.(k) in
-    rows_of (Printf.sprintf "dual point of block %d" k) (Some (Array.length b.nodes)) (Some b.numbers) number t
+    rows_of ("dual point of " ^ in_file m k) (Some (Array.length b.nodes)) (Some b.numbers) number t
   in
   Array.mapi block given
 
@@ -355,9 +359,9 @@ let matrix name m = rows_of name (Some (Array.length m.labels)) (Some (Array.len
 let rationals rows = list (Array.map (fun row -> list (Array.map rational row)) rows)
 let flat blocks = List.concat_map rationals (list blocks)
 
-(* Where a term stands: "L2 3 of block 1 ('a' - 'b')". *)
+(* Where a term stands: "L2 3 of edges[0] ('a' - 'b')". *)
 let place_of m b i =
   let block = m.blocks.(b) in
   let first = List.filteri (fun k _ -> k < 9) block.nodes.(i) |> List.filter (fun j -> j >= 0) in
   let names = String.concat " - " (List.map (fun j -> cut 40 (quoted m.labels.(j))) first) in
-  Printf.sprintf "%s %d of block %d (%s): " block.kind i b names
+  Printf.sprintf "%s %d of %s (%s): " block.kind i (in_file m b) names

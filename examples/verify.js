@@ -9,7 +9,7 @@ const need = (ok, what = "outside the domain") => { if (!ok) throw new Error(wha
 
 // ---- rationals [p, q], q > 0 ----
 const abs = (a) => (a < 0n ? -a : a);
-const bits = (a) => BigInt(abs(a).toString(16).length * 4);
+const bits = (a) => { const s = abs(a).toString(16); return BigInt(4 * s.length + 28 - Math.clz32(`0x${s[0]}`)); };
 const gcd = (a, b) => { a = abs(a); while (b) [a, b] = [b, a % b]; return a; };
 const odd = (q) => { let k = 0n; while (!(q & 1n)) { q >>= 1n; k++; } return [q, k]; };
 const R = (p, q = 1n) => { if ((q & (q - 1n)) !== 0n && bits(q) > 4000n) { const g = gcd(p, q); return [p / g, q / g]; } return [p, q]; };
@@ -69,13 +69,11 @@ const spell = (x) => {  // of a finite double
   while (!(n & 1n)) { n >>= 1n; e++; }
   return (x < 0 ? "-" : "") + n.toString(16) + (e ? "p" + e : "");
 };
+const ldexp = (x, e) => { for (; e > 0; e--) x *= 2; for (; e < 0; e++) x /= 2; return x; };
 const double = (s) => {
   const m = typeof s === "string" && NUMBER.exec(s);
   need(m && !m[4] && m[2].length < 15, "no double: " + s);
-  let x = Number(BigInt("0x" + m[2])), e = Number(m[3] || 0);
-  for (; e > 0; e--) x *= 2;
-  for (; e < 0; e++) x /= 2;
-  x = m[1] ? -x : x;
+  const x = ldexp(Number(BigInt(`0x${m[2]}`)) * (m[1] ? -1 : 1), Number(m[3] || 0));
   need(isFinite(x) && spell(x) === s, "no double: " + s);
   return x;
 };
@@ -97,10 +95,44 @@ const distinct = (names) => {
   const seen = new Set();
   for (const x of names) need(!seen.has(x) && seen.add(x), `the name ${JSON.stringify(x)} stands twice`);
 };
+const ascii = (data) => JSON.stringify(data).replace(/[\u007f-\uffff]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+const quoted = (name) => `'${ascii(name).slice(1, -1)}'`;
 const byCodePoint = (a, b) => {
   const [x, y] = [a, b].map((s) => Array.from(s, (c) => c.codePointAt(0)));
   for (let k = 0; k < x.length && k < y.length; k++) if (x[k] !== y[k]) return x[k] - y[k];
   return x.length - y.length;
+};
+
+// ---- short numbers for people: at most a (side -1), or at least a (side 1) ----
+const repr = (x) => {  // as Python writes a double
+  const size = Math.abs(x);
+  if (size === 0 || (1e-4 <= size && size < 1e16)) return String(x) + (Number.isInteger(x) ? ".0" : "");
+  return x.toExponential().replace(/(?<=[+-])(?=\d$)/, "0");
+};
+const decimal = (s) => {
+  const [digits, e = 0] = s.split("e"), [front, behind = ""] = digits.split("."), k = BigInt(e) - BigInt(behind.length);
+  return [BigInt(front + behind) * 10n ** (k > 0n ? k : 0n), 10n ** (k < 0n ? -k : 0n)];
+};
+const nearest = ([p, q], size) => {  // 64 bits of p / q, and one that says whether anything is left: Number rounds once
+  const k = 64 - size, top = abs(p) << BigInt(Math.max(k, 0)), below = q << BigInt(Math.max(-k, 0));
+  const y = ldexp(Number((top / below << 1n) | (top % below ? 1n : 0n)), -k - 1);
+  return p < 0n ? -y : y;
+};
+const next = (y, side) => {  // the double after y, which is not 0
+  const x = new Float64Array([y]), word = new BigInt64Array(x.buffer);
+  word[0] += BigInt(y > 0 ? side : -side);
+  return x[0];
+};
+const shown = (a, side) => {
+  const g = gcd(...a), p = a[0] / g, q = a[1] / g, size = Number(bits(p) - bits(q));
+  if (Math.abs(size) < 1000) {
+    let y = nearest([p, q], size);
+    while (side * cmp(decimal(repr(y)), a) < 0) y = next(y, side);
+    return repr(y);
+  }
+  const power = (k) => (k > 0 ? [1n << BigInt(k), 1n] : [1n, 1n << BigInt(-k)]);
+  const k = size - (cmp(mag(a), power(size)) < 0 ? 1 : 0);  // 2^k <= |a| < 2^(k + 1)
+  return `${p < 0n ? "-" : ""}2^${k + (side * sign(a) > 0 && cmp(mag(a), power(k)) > 0 ? 1 : 0)}`;
 };
 
 // ---- upper bounds ----
@@ -208,7 +240,9 @@ function cellsOf(rows, n, d, k, names) {
 const seen = (cells, w) => cells.map((number) => sum(number.map(([i, j, x]) => mul(x, w[i][j]))));
 const putBy = (cells, u) => cells.flatMap((number, q) => number.map(([i, j, x]) => [i, j, mul(x, u[q])]));
 
-function sampleTerms(b, prices, n, d, names) {  // the terms of a block: ends, s, argument, value, conjugate, put, record
+const joined = (ends) => ends.map(quoted).join(" - ");
+const placeOf = (kind, k, list, ends) => `${kind} ${k} of ${list} (${ends.slice(0, 9).map((x) => quoted(x).slice(0, 40)).join(" - ")}): `;
+function sampleTerms(b, prices, n, d, names, list) {  // the terms of a block: ends, s, argument, value, conjugate, put, record
   const ofRows = b && Object.hasOwn(b, "rows");
   fields(b, "loss parameter strength rule weight y offset " + (ofRows ? "k rows" : "node x"));
   need(typeof b.loss === "string" && Object.hasOwn(LOSS, b.loss), "a loss");
@@ -229,7 +263,7 @@ function sampleTerms(b, prices, n, d, names) {  // the terms of a block: ends, s
     const s = scale(S * base), y = target(b.y[r], k), a = A[r], one = (v) => (vector ? v : v[0]);
     const rule = factor ? b.rule[r] : b.rule === "mean" ? ["mean", spell(total[i])] : ["sum", "1"];
     return {
-      s, u: a, shift: neg(dot(a, O[r])), put: putBy(cells, a), value: (z) => mul(s, value(p, one(z.map((v, c) => add(v, O[r][c]))), y)),
+      place: placeOf(b.loss, r, list, ends), s, u: a, shift: neg(dot(a, O[r])), put: putBy(cells, a), value: (z) => mul(s, value(p, one(z.map((v, c) => add(v, O[r][c]))), y)),
       argument: (w) => seen(cells, w),
       conjugate: () => mul(s, conjugate(p, one(a.map((v) => div(v, s))), y)),
       recedes: (v) => (v.every((t) => cmp(t, v[0]) === 0) && (b.loss === "multinomial" || sign(v[0]) === 0) ? STAYS : along(one(v), y)),
@@ -269,10 +303,10 @@ const PENALTY = {
   Box: { ...sides, parameter: (s, k) => array(s, (v) => (v === null ? null : exact(v)), k, 2) },
 };
 
-function rowPlaces(b, n, d, names) {
+function rowPlaces(b, n, d, names, list) {
   fields(b, "penalty parameter strength k rows weight center");
   const k = whole(1, 1 << 22)(b.k);
-  return ["row", k, cellsOf(b.rows, n, d, k, names).map((row) => ({ ...row, holds: "holds", not: "holds at no" })), true];
+  return ["row", k, cellsOf(b.rows, n, d, k, names).map((row, e) => ({ ...row, name: `row ${e} of ${list} (${joined(row.ends).slice(0, 99)})`, what: "", holds: "holds", not: "holds at no" })), true];
 }
 function edgePlaces(b, n, d, names) {
   fields(b, "penalty parameter strength tail head weight features center");
@@ -282,13 +316,14 @@ function edgePlaces(b, n, d, names) {
   const each = b.tail.map((i, e) => {
     const j = b.head[e], ends = [i, j].filter((x) => x >= 0).map((x) => names.labels[x]);
     need(i !== j, `edge ${e} is a loop`);
-    return { cells: F.map((f) => [[i, f, I], ...(j < 0 ? [] : [[j, f, neg(I)]])]), ends, holds: "are equal", not: "differ at every", at: F.map((f) => names.columns[f]) };
+    const at = F.map((f) => names.columns[f]), name = joined(ends) + (F.length < d ? ` in ${at.map(quoted).join(", ")}` : "");
+    return { cells: F.map((f) => [[i, f, I], ...(j < 0 ? [] : [[j, f, neg(I)]])]), ends, at, name, what: "the difference ", holds: "are equal", not: "differ at every" };
   });
   return ["edge", F.length, each, b.head.every((j) => j < 0)];
 }
 
-function edgeTerms(b, flows, n, d, names) {
-  const [what, k, places, odd] = (b && Object.hasOwn(b, "rows") ? rowPlaces : edgePlaces)(b, n, d, names), m = places.length;
+function edgeTerms(b, flows, n, d, names, list) {
+  const [what, k, places, odd] = (b && Object.hasOwn(b, "rows") ? rowPlaces : edgePlaces)(b, n, d, names, list), m = places.length;
   need(typeof b.penalty === "string" && Object.hasOwn(PENALTY, b.penalty), "a penalty");
   const { parameter = none, value, conjugate, fits, flow = (p, c, t) => t, recedes = (p, z) => z.every((v) => !v[0]), constraint, oneSided } = PENALTY[b.penalty];
   const S = positive(b.strength), p = parameter(b.parameter, k), weight = array(b.weight, positive, m), width = b.penalty === "Quadratic" ? p.length : k;
@@ -298,7 +333,7 @@ function edgeTerms(b, flows, n, d, names) {
   return places.map(({ cells, ends, at, ...said }, e) => {
     const c = scale(S * weight[e]), t = T[e], u = flow(p, c, t, k), o = center ? center[e] : Array(k).fill(Z);
     return {
-      c, u, t, fits: center && what === "edge" ? undefined : fits, ends, ...said, shift: dot(u, o), kind: b.penalty,
+      c, u, t, fits: center && what === "edge" ? undefined : fits, place: placeOf(b.penalty, e, list, ends), ...said, shift: dot(u, o), kind: b.penalty,
       put: putBy(cells, u),
       argument: (w) => seen(cells, w),
       value: (z) => mul(c, value(p, z.map((v, q) => sub(v, o[q])))), conjugate: () => conjugate(p, c, t),
@@ -315,35 +350,35 @@ function termsOf(model, dual) {  // of the model with a dual point: the terms, b
   array(dual.flows, (x) => x, model.edges.length);
   array(dual.prices, (x) => x, model.samples.length);
   return {
-    samples: model.samples.map((b, m) => sampleTerms(b, dual.prices[m], n, d, model)),
-    edges: model.edges.map((b, m) => edgeTerms(b, dual.flows[m], n, d, model)),
+    samples: model.samples.map((b, m) => sampleTerms(b, dual.prices[m], n, d, model, `samples[${m}]`)),
+    edges: model.edges.map((b, m) => edgeTerms(b, dual.flows[m], n, d, model, `edges[${m}]`)),
   };
 }
 const all = (terms) => [...terms.samples.flat(), ...terms.edges.flat()];
+const total = (terms, of) => all(terms).reduce((units, t) => {  // in units of 2^-UNIT, each summand rounded up
+  try { return units + up(of(t)); } catch (error) { throw new Error(t.place + error.message); }
+}, 0n);
 function lower(model, terms, within, free) {  // Q in units of 2^-UNIT; the flow of the edge `free` has no domain
   const rest = model.labels.map(() => model.columns.map(() => Z));
-  let minus = 0n;
-  for (const t of all(terms)) {
-    minus += up(add(t === free ? Z : t.conjugate(), t.shift));
-    for (const [i, j, v] of t.put) rest[i][j] = add(rest[i][j], v);
-  }
+  let minus = total(terms, (t) => add(t === free ? Z : t.conjugate(), t.shift));
+  for (const t of all(terms)) for (const [i, j, v] of t.put) rest[i][j] = add(rest[i][j], v);
   for (const v of rest.flat()) {
     need(v[0] === 0n || within, "flows and prices do not balance");
     if (v[0]) minus += up(mul(within, mag(v)));
   }
   return -minus;
 }
-const residuals = (terms, w) => all(terms).reduce((total, t) => {
+const residuals = (terms, w) => total(terms, (t) => {
   const z = t.argument(w);
-  return total + up(sub(add(add(t.value(z), t.conjugate()), t.shift), dot(t.u, z)));
-}, 0n);
+  return sub(add(add(t.value(z), t.conjugate()), t.shift), dot(t.u, z));
+});
 const inside = (c) => sub(c, div(c, [1n << 64n, 1n]));
 
 const CLAIMS = {
   bounds(proof, claim) {
     fields(claim, "says lower upper");
     need(le(number(claim.lower), proof.low) && le(proof.high, number(claim.upper)), "the bounds are not proved");
-    return `${show(number(claim.lower))} <= infimum${proof.among} <= ${show(number(claim.upper))}`;
+    return `${shown(number(claim.lower), -1)} <= infimum${proof.among} <= ${shown(number(claim.upper), 1)}`;
   },
   near(proof, claim) {  // c' < c, the dual norm of u at most c', and gap <= (c - c') r
     fields(claim, "says block edge distance");
@@ -351,27 +386,27 @@ const CLAIMS = {
     need(sign(r) > 0, "a distance is positive");
     const kept = min(sub(t.c, div(proof.gap, r)), inside(t.c));
     need(sign(kept) > 0 && t.fits(kept, t.t), "the gap is too large, or the slack too small, for this distance");
-    return `${t.kind} of the difference ${t.ends.join(" - ")} is at most ${show(r)} at every optimum${proof.among}`;
+    return `${t.kind} of ${t.what}${t.name} is at most ${shown(r, 1)} at every optimum${proof.among}`;
   },
   fused(proof, claim) {
     fields(claim, "says block edge");
     const t = edgeOf(proof, claim);
     need(proof.gap[0] === 0n && t.fits(inside(t.c), t.t), "the gap is not exactly 0, or the flow has no slack");
-    return `${t.ends.join(" - ")} ${t.holds} at every optimum${proof.among}`;
+    return `${t.name} ${t.holds} at every optimum${proof.among}`;
   },
   held: (proof, claim) => CLAIMS.fused(proof, claim),  // of rows
   split(proof, claim) {
     fields(claim, "says block edge dual");
-    const { ends, not } = edgeOf(proof, claim), terms = termsOf(proof.model, claim.dual);
+    const { name, not } = edgeOf(proof, claim), terms = termsOf(proof.model, claim.dual);
     need(lower(proof.model, terms, proof.within, terms.edges[claim.block][claim.edge]) > proof.upper, "equality is not excluded");
-    return `${ends.join(" - ")} ${not} optimum${proof.among}`;
+    return `${name} ${not} optimum${proof.among}`;
   },
   unattained(proof, claim) {
     fields(claim, "says direction");
     const v = array(claim.direction, number, proof.model.labels.length, proof.model.columns.length);
     const states = all(proof.terms).map((t) => t.recedes(t.argument(v)));
     need(Math.min(...states) > GROWS && Math.max(...states) === FALLS, "a term grows along the direction, or none falls for ever");
-    return "no minimum is attained, among all w of any size";
+    return "no minimum is attained" + (proof.among && " among all w of any size");
   },
 };
 const edgeOf = ({ terms }, { block, edge }) => {
@@ -379,7 +414,6 @@ const edgeOf = ({ terms }, { block, edge }) => {
   need(t.fits, "only norms without a centre fuse and split");
   return t;
 };
-const show = (a) => Number((a[0] << 64n) / a[1]) / 2 ** 64;
 
 // ---- problems in conic form: minimise x'Px/2 + q'x over b - A x in K ----
 const CONIC = "graphreg-conic-1", CONES = ["zero", "nonneg", "soc", "psd", "exp", "pow"];
@@ -499,8 +533,8 @@ function conic(data) {
     return least ? value : neg(value);
   };
   const says = {
-    lower({ bound: low, point }) { need(le(number(low), bound("lower", point)), "more than is proved"); return `${show(number(low))} <= the optimal value`; },
-    upper({ bound: high, point }) { need(le(bound("upper", point), number(high)), "more than is proved"); return `the optimal value <= ${show(number(high))}`; },
+    lower({ bound: low, point }) { need(le(number(low), bound("lower", point)), "more than is proved"); return `${shown(number(low), -1)} <= the optimal value`; },
+    upper({ bound: high, point }) { need(le(bound("upper", point), number(high)), "more than is proved"); return `the optimal value <= ${shown(number(high), 1)}`; },
     infeasible({ point }) {
       const z = settled(point, At, zeros(n), m);
       inside(z, true);
@@ -537,20 +571,19 @@ function check(text) {
   const w = array(data.w, number, model.labels.length, model.columns.length), terms = termsOf(model, data.dual);
   const within = data.within === null ? null : number(data.within);
   need(!within || (le([BOX, 1n], within) && w.flat().every((v) => le(mag(v), within))), "a box that is too small, or w is not within it");
-  const upper = all(terms).reduce((total, t) => total + up(t.value(t.argument(w))), 0n), bottom = lower(model, terms, within);
+  const upper = total(terms, (t) => t.value(t.argument(w))), bottom = lower(model, terms, within);
   need(bottom <= upper, "the bounds cross");
   const apart = upper - bottom, left = within ? apart : residuals(terms, w), unit = 1n << UNIT;
   const proof = {
     model, terms, within, upper, low: [bottom, unit], high: [upper, unit], gap: [left < apart ? left : apart, unit],
-    among: within ? ` among all w with entries up to ${within[1] === 1n ? "2^" + (within[0].toString(2).length - 1) : "B"}` : "",
+    among: within ? ` among all w with entries up to ${shown(within, -1)}` : "",
   };
   need(data.claims.some((claim) => claim && claim.says === "bounds"), "'bounds' must be claimed");
   proof.said = data.claims.map((claim) => {
     need(claim && typeof claim.says === "string" && Object.hasOwn(CLAIMS, claim.says), "a claim");
     return CLAIMS[claim.says](proof, claim);
   });
-  const line = (record) => JSON.stringify(record).replace(/[\u007f-\uffff]/g, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
-  const records = [["columns", model.columns], ...model.labels.map((x) => ["node", x]), ...all(terms).map((t) => t.record)].map(line);
+  const records = [["columns", model.columns], ...model.labels.map((x) => ["node", x]), ...all(terms).map((t) => t.record)].map(ascii);
   proof.hash = crypto.createHash("sha256").update([FORMAT, ...records.sort()].join("\n")).digest("hex");
   return proof;
 }

@@ -927,20 +927,24 @@ class Model:
         cells = isinstance(at, list)
         return sorted([self.labels[i], self.columns[j], x] for i, j, x in at) if cells else self.columns[at]
 
+    def listed(self, b: int) -> str:
+        """Where a block stands in the file."""
+        return f"samples[{b}]" if b < self.m else f"edges[{b - self.m}]"
+
     def point(self, data: Any) -> Any:
         """Per block, samples first, the prices or flows."""
         flows, prices = fields(data, "dual")
         flows, prices = array(flows, lambda t: t, "flows", None), array(prices, lambda t: t, "prices", None)
         need([len(prices), len(flows)] == [self.m, len(self.blocks) - self.m], "a block of the dual point for each")
         both = enumerate(zip(self.blocks, prices + flows, strict=True))
-        return [array(t, number, f"dual point of block {k}", b.size, b.k) for k, (b, t) in both]
+        return [array(t, number, f"dual point of {self.listed(k)}", b.size, b.k) for k, (b, t) in both]
 
     def terms(self) -> Any:
         before = STATE.where
         for b, block in enumerate(self.blocks):
             for i, (_, nodes, *_) in enumerate(block.records):
                 names = " - ".join(repr(self.labels[j])[:40] for j in nodes[:9] if j >= 0)
-                STATE.where = f"{before}{block.kind} {i} of block {b} ({names}): "
+                STATE.where = f"{before}{block.kind} {i} of {self.listed(b)} ({names}): "
                 need(time.monotonic() < STATE.end, "the time is up (--seconds)")
                 yield b, i, block
         STATE.where = before
@@ -1082,7 +1086,7 @@ class Proof:
         need(e.penalty.norm and (e.center is None or e.rows), "only norms without a centre fuse and split")
         ends = " - ".join(repr(labels[j]) for j in e.records[i][1] if j >= 0)
         if e.rows is not None:
-            ends = f"row {i} of block {b} ({ends:.99})"
+            ends = f"row {i} of {self.model.listed(b)} ({ends:.99})"
         elif len(e.columns) < self.model.d:
             ends += f" in {', '.join(repr(self.model.columns[f]) for f in e.columns)}"
         return e, i, self.point[b][i], ends

@@ -15,6 +15,12 @@ F = Fraction
 BOX = "1p1000"
 
 
+def printed(s):
+    """The number that a checker prints: '2^k' where it is beyond doubles."""
+    sign = -1 if s.startswith("-") and "^" in s else 1
+    return sign * F(2) ** int(s.split("^")[1]) if "^" in s else F(s)
+
+
 def by_hand():
     """All proofs by hand: at the ends of every domain, with every claim."""
     yield from (chain(kind) for kind in NORMS)

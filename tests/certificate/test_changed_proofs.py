@@ -133,10 +133,10 @@ def is_true(document, said):
             i, j = labels[near[1]], labels[near[2]]
             holds.append(all(abs(w[i] - w[j]) <= Fraction(near[3]) for w in points))
         elif row := re.fullmatch(
-            r"  (L1 of )?row (\d) of block (\d) \([^)]*\) (?:is at most (\S+) at every|holds at (every|no)) optimum",
+            r"  (L1 of )?row (\d) of edges\[(\d)\] \([^)]*\) (?:is at most (\S+) at every|holds at (every|no)) optimum",
             line,
         ):
-            k, b, _ = blocks[int(row[3]) - 1][int(row[2])]
+            k, b, _ = blocks[int(row[3])][int(row[2])]
             sizes = [abs(dot(k, w) - b) for w in points]
             limit = Fraction(row[4]) if row[1] else 0
             holds.append(all((size <= limit) == (row[5] != "no") for size in sizes))

@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import combinations
 
 import pytest
-from proofs_by_hand import BOX, by_hand, mixed, with_rows
+from proofs_by_hand import BOX, by_hand, mixed, printed, with_rows
 
 from benchmarks import honest
 from benchmarks.forged_claims import accepted, forged
@@ -122,17 +122,17 @@ def test_what_is_said_of_rows(kind):
     made = as_rows(chain(kind))
     claims = [claim | {"says": "held"} if claim["says"] == "fused" else claim for claim in made["claims"]]
     said = [
-        "row 0 of block 1 ('n0' - 'n1') holds at every optimum",
-        f"{kind} of row 0 of block 1 ('n0' - 'n1') is at most 1.183052186166775e-271 at every optimum",
-        "row 2 of block 1 ('n2' - 'n3') holds at every optimum",
-        f"{kind} of row 2 of block 1 ('n2' - 'n3') is at most 1.183052186166775e-271 at every optimum",
-        "row 1 of block 1 ('n1' - 'n2') holds at no optimum",
+        "row 0 of edges[0] ('n0' - 'n1') holds at every optimum",
+        f"{kind} of row 0 of edges[0] ('n0' - 'n1') is at most 1.183052186166775e-271 at every optimum",
+        "row 2 of edges[0] ('n2' - 'n3') holds at every optimum",
+        f"{kind} of row 2 of edges[0] ('n2' - 'n3') is at most 1.183052186166775e-271 at every optimum",
+        "row 1 of edges[0] ('n1' - 'n2') holds at no optimum",
     ]
     assert checked(made | {"claims": claims}).said[1:] == said
     moved = changed(made | {"claims": claims}, "model", "edges", 0, "center", [["0", "0"]] * 3)
     assert checked(moved).said[1:] == said
     long = changed(made | {"claims": claims}, "model", "labels", ["n" * 60, "m" * 60, "b", "c"])
-    assert checked(long).said[1] == f"row 0 of block 1 ('{'n' * 60}' - '{'m' * 33}) holds at every optimum"
+    assert checked(long).said[1] == f"row 0 of edges[0] ('{'n' * 60}' - '{'m' * 33}) holds at every optimum"
 
 
 # ---- P and Q of whole problems ---------------------------------------------------------------------------------------
@@ -474,11 +474,6 @@ def test_threads_do_not_share_budgets(monkeypatch):
 
 
 # ---- what is printed -------------------------------------------------------------------------------------------------
-def read(s):
-    sign = -1 if s.startswith("-") and "^" in s else 1
-    return sign * F(2) ** int(s.split("^")[1]) if "^" in s else F(s)
-
-
 def test_what_is_printed_is_rounded_to_the_safe_side():
     rng = random.Random(3)
     numbers = [
@@ -487,7 +482,7 @@ def test_what_is_printed_is_rounded_to_the_safe_side():
     numbers += [F(rng.getrandbits(40) + 1) * F(2) ** k for k in (1200, -1200, -5000, 5000)]
     numbers += [F(2) ** k for k in (-1074, 999, 1000, 1001, -1000, -2000, 2000)] + [F(1, 3), F(1, 10), F(5), F(0)]
     for x in [*numbers, *(-x for x in numbers)]:
-        low, near, high = (read(verify.shown(x, side)) for side in (-1, 0, 1))
+        low, near, high = (printed(verify.shown(x, side)) for side in (-1, 0, 1))
         assert low <= x <= high
         assert high - low <= (abs(x) / (1 << 51) if max(abs(x), 1 / (abs(x) or 1)) < F(2) ** 990 else abs(x))
         assert low <= near <= high
