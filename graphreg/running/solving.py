@@ -207,7 +207,7 @@ class Task:
             rows = torn(form)
         if rows or own.spot_checks.contradiction:
             return statuses.judged(Outcome(own.best(), own, "infeasible" if rows else "failed", cause=rows), gap)
-        if self.budget.start is None:
+        if own.spot_checks and self.budget.start is None:
             check_begin(form)
         with np.errstate(over="ignore", invalid="ignore"):
             found = self.method.run(self)

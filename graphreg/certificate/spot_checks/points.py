@@ -150,8 +150,8 @@ def other_points(rows: BlockRows) -> Iterator[Trial]:
 
 
 def _arguments(rows: BlockRows) -> Iterator[Array]:
-    """Arguments for the slopes of the rows: close to theirs, those of others, far ones along the slopes, and where <x, b> - f(x) is
-    larger, as the prox has it."""
+    """Arguments for the slopes of the rows: close to theirs, as points that belong to the slopes by a wrong prox miss
+    nothing; those of others, far ones along the slopes, and where <x, b> - f(x) is larger, as the prox has it."""
     x, b, m = rows.x, rows.b, len(rows.x)
     yield np.broadcast_to(rows.of.anchor, x.shape)
     for share in (
