@@ -100,27 +100,26 @@ class Evidence:
         elif algorithm.isolated:
             self.add("locality", "holds", f"every node was run by itself; no other way was seen ({tried})")
         elif found.at_once and not (self.explicit and "local" in self.claims):
-            two = "" if (found.hops[found.hops < float("inf")] > 2).any() else ", or two exchanges in a round"
+            two = "" if early or (found.hops[found.hops < float("inf")] > 2).any() else ", or two exchanges in a round"
             self.add("locality", "remark", f"every node hears of every other at once: a server, or one place{two}")
         elif early:
-            j, i = early[0]
-            said = f"{count(len(early), 'pair')} of nodes know of each other too early, first {found.pair(j, i)}, "
-            said += f"{int(found.hops[j, i])} hops away, after {count(int(found.rounds[j, i]), 'round')}"
-            sure = wrong or found.share_early <= SOME
+            apart = found.hops[*early[0]] == float("inf")
+            where = "in another component" if apart else f"{found.hops[*early[0]]:.0f} hops away"
+            said = f"{count(len(early), 'pair')} of nodes know of each other too early, first "
+            said += f"{found.pair(*early[0])}, {where}, after {count(int(found.rounds[*early[0]]), 'round')}"
+            sure = not found.like_one_place if apart else wrong or found.share_early <= SOME
             if sums:
                 why = f"it records sums over all nodes ({sums} in the main run), by which they may"
                 self.add("locality", "remark", f"{said}; {why}")
             elif sure or (self.explicit and "local" in self.claims):
-                name = f"read of a non-neighbour: node {found.pair(j, i)}"
+                name = f"read of a non-neighbour: node {found.pair(*early[0])}"
                 self._claimed("local", "locality", said, name if sure else "")
             else:
-                why = "several exchanges in a round, one after the other, or reads of non-neighbours: no telling which"
-                self.add("locality", "remark", f"{said}; {why}")
+                why = "a server or one place" if apart else "several exchanges in a round, one after the other"
+                self.add("locality", "remark", f"{said}; {why}, or reads of non-neighbours: no telling which")
         else:
-            hops = found.hops_a_round
-            pace = "" if hops == 1 else f"; about {hops} exchanges a round, everywhere"
-            said = f"no node hears of another before its messages can come ({tried}){pace}"
-            self.add("locality", "holds", said)
+            pace = "" if (hops := found.hops_a_round) == 1 else f"; about {hops} exchanges a round, everywhere"
+            self.add("locality", "holds", f"no node hears of another before its messages can come ({tried}){pace}")
 
     def _late(self, algorithm: AbstractAlgorithm, problem: Problem, seed: int, found: Delays, wrong: bool) -> None:
         if not problem.form.smooth:

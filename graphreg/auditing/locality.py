@@ -24,7 +24,7 @@ from .course import run, unit_of
 from .instances import nearly_flat, rebuilt, scaled, with_targets
 
 ROUNDS = 14
-NEVER = 99
+NEVER = 10**9  # beyond all hops
 ROUNDING = 1e-13  # of a coordinate, below which a change is no message
 STRENGTHS = (1.0, 1e2, 1e4)
 MOVES = (1.0, -40.0)  # of the targets, in their standard deviations
@@ -62,6 +62,18 @@ class Delays:
         return self._moved & (self.hops >= 2) & np.isfinite(self.hops)
 
     @property
+    def _apart(self) -> Array:
+        """The pairs of different components, where any of them hear of each other; else none."""
+        apart = self._moved & np.isinf(self.hops)
+        return apart & (self.rounds[apart] < NEVER).any()
+
+    @property
+    def like_one_place(self) -> bool:
+        """True where most pairs of different components hear of each other as soon as the first, as by a server."""
+        rounds = self.rounds[self._apart]
+        return bool((rounds == rounds.min(initial=NEVER)).mean() > UNIFORM)
+
+    @property
     def _near(self) -> Array:
         return self.rounds[self._moved & (self.hops == 1)]
 
@@ -80,7 +92,7 @@ class Delays:
     def at_once(self) -> bool:
         """True where every node hears of every other at once: far ones no later than neighbours. Those two hops away
         decide only where none are further, as two exchanges in a round look alike there."""
-        far = self._far & (self.hops >= 3)
+        far = (self._far & (self.hops >= 3)) | self._apart
         far = far if far.any() else self._far
         soon = np.minimum(2, np.median(self._near)) if self._near.size else 0  # of a hierarchy none are neighbours
         return bool(far.any() and (self.rounds[far] <= soon).mean() > AT_ONCE)
@@ -96,11 +108,12 @@ class Delays:
         return max((int(np.ceil(np.median(pace) - 1e-9)) for pace in often), default=1)
 
     def early(self) -> list[tuple[int, int]]:
-        """The pairs (j, i) for which i knew of j before a message could have come, the earliest first, and of these the
-        furthest apart, from which the others follow; none where several hops a round are the rule."""
-        pairs = np.argwhere(self._far & (self.hops_a_round * self._hops_after < self.hops)).tolist()
-        pairs.sort(key=lambda pair: (self.rounds[pair[0], pair[1]], -self.hops[pair[0], pair[1]]))
-        return [(j, i) for j, i in pairs]
+        """The pairs (j, i) for which i knew of j before a message could have come: of two components first, the
+        earliest, and of these the furthest apart, from which the others follow; what several hops a round everywhere
+        explain is none."""
+        early = self._far & (self.hops_a_round * self._hops_after < self.hops) | self._apart & (self.rounds < NEVER)
+        pairs = [(j, i) for j, i in np.argwhere(early).tolist()]
+        return sorted(pairs, key=lambda pair: (self.hops[*pair] < np.inf, self.rounds[*pair], -self.hops[*pair]))
 
     def late(self) -> list[tuple[int, int]]:
         """The neighbours (j, i) for which i hears of j later than others do of theirs, or never."""

@@ -299,7 +299,8 @@ def _of_start(seen: Examined, noisy: bool) -> Iterator[Finding]:
     if same(other, seen.course):
         yield Finding("start", "not tried", "runs differ, or it takes no start, or no notice of one")
     elif moved > DEPENDS * limit.distance and optimum.distance(other.at(1.0)) < 0.5 * limit.distance:
-        yield Finding("start", "name", f"the end depends on the start, steps die out or a state begins wrongly: {said}")
+        why = "the end depends on the start, steps die out, a state begins wrongly or numbers have few digits"
+        yield Finding("start", "name", f"{why}: {said}")
     elif moved > DEPENDS * limit.distance and limit.distance < ROUGH:
         yield Finding("start", "name", f"few digits: it stops anywhere near the optimum, as rounded numbers do; {said}")
 

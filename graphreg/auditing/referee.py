@@ -71,8 +71,8 @@ def audit(
         What the algorithm is meant to be: right in the limit; local, no node knows of another before messages between
         neighbours can have come; prompt, no message is held back; repeatable, the same seed gives the same run;
         steps, these follow the problem, so that steeper data and a stronger coupling do no harm. All of them by default
-        (but what takes a step in one place, as with a server, is not held to be local). Only what is claimed can fail,
-        and a run that raises or gives no points; of the rest what is found is a remark.
+        (but what looks like a server or like exchanges within a round is not held to be local). Only what is claimed
+        can fail, and a run that raises or gives no points; of the rest what is found is a remark.
     progress : bool, optional
         Whether to show on stderr, after a second, what is being tried; by default where that is a terminal.
 

@@ -14,7 +14,9 @@ from benchmarks.audits.unusual import sweeps
 from graphreg.auditing.algorithms import algorithm_of
 from graphreg.auditing.course import run
 from graphreg.auditing.evidence import Evidence
+from graphreg.auditing.limits import Optimum, limit_of
 from graphreg.auditing.locality import delays
+from graphreg.auditing.naming import Examined, _of_start
 from graphreg.auditing.referee import CLAIMS
 
 
@@ -376,6 +378,25 @@ def test_messages_of_few_digits_are_no_long_step_and_not_late(grid, shorter):
     assert "stale message" not in str(report)
     told = {each.evidence: each.outcome for each in report.findings}
     assert (told["digits"], told["locality"]) == ("name", "not tried")
+
+
+@pytest.mark.parametrize(("penalty", "said"), [("l2", "or numbers have few digits: begun at "), ("l1", "few digits: ")])
+def test_parameters_of_few_digits_end_where_they_begin(penalty, said):
+    def half(problem, start=None):
+        o = problem.oracles()
+        w, u = np.zeros((o.n, o.d)) if start is None else start, np.zeros((len(o.tail), o.d))
+        step = 0.99 / np.linalg.norm(o.K.toarray(), 2)
+        while True:
+            new = o.prox(w - step * (o.K.T @ u), step).astype(np.float16).astype(float)
+            w, u = new, o.dual_prox(u + step * (o.K @ (2.0 * new - w)), step)
+            yield w
+
+    algorithm, optimum = algorithm_of(half), Optimum.of(network(penalty))
+    course = run(algorithm, optimum.problem, 300)
+    seen = Examined(algorithm, 0, optimum, course, limit_of(course, optimum))
+    (found,) = _of_start(seen, noisy=False)
+    assert (seen.limit.kind, found.outcome) == ("wrong", "name")
+    assert said in found.sentence
 
 
 # ---- an infimum of 0, beside which every gap is 1 --------------------------------------------------------------------

@@ -12,7 +12,7 @@ import graphreg as gr
 from benchmarks.audits.instances import instance
 from graphreg.auditing.algorithms import algorithm_of
 from graphreg.auditing.evidence import Evidence
-from graphreg.auditing.locality import NEVER, _delay, confirmed, delays, mass
+from graphreg.auditing.locality import NEVER, Delays, _delay, confirmed, delays, hops, mass
 from graphreg.form import DualPoint
 
 
@@ -264,6 +264,109 @@ def test_a_message_in_a_small_coordinate_is_seen_beside_a_large_one():
     base = [np.array([[1.0, 1e9], [1.0, 1e9]])] * 3
     moved = [base[0] + np.array([[1e-6, 0.0], [1e-6 * (k > 1), 0.0]]) for k in range(3)]
     assert _delay(base, moved, 0, 2).tolist() == [0, 2]
+
+
+# ---- several components ----------------------------------------------------------------------------------------------
+def components(edges, isolated=()):
+    graph = nx.Graph(edges)
+    graph.add_nodes_from(isolated)
+    rng = np.random.default_rng(0)
+    samples = {i: (rng.normal(size=(5, 2)), rng.normal(size=5)) for i in sorted(graph)}
+    loss = gr.SquaredLoss(gr.NodeData.from_dict(samples))
+    graph = gr.Graph.from_edges(sorted(graph.edges), nodes=sorted(graph))
+    return gr.Problem(loss + 0.3 * gr.TotalVariation(graph, gr.SquaredL2()))
+
+
+def damped(damping):
+    """Descent whose steps at every node are multiplied by ``damping(w, k)`` in round k."""
+
+    def descent(problem):
+        o = problem.oracles()
+        w, L = np.zeros((o.n, o.d)), (o.smoothness + 2.0 * np.abs(o.K.T) @ o.weight)[:, None]
+        for k in range(10**6):
+            w = w - damping(w, k) * (o.gradient(w) + o.K.T @ o.edge_gradient(o.K @ w)) / L
+            yield w
+
+    return algorithm_of(descent)
+
+
+def by_size(w):
+    return 0.5 + 0.5 / (1.0 + np.sum(w**2))
+
+
+def reading(i, j):
+    """Node i reads node j, from the second round on."""
+    return damped(lambda w, k: np.where(np.arange(len(w)) == i, by_size(w[j]), 1.0)[:, None])
+
+
+def sharing(i, j):
+    """The same, node by node, by what the step keeps outside of its arguments."""
+    kept = {}
+
+    def step(state, node, messages):
+        w = np.zeros(node.d) if state is None else state
+        if messages or not node.neighbours:
+            pull = sum((node.weight[k] * (w - v) for k, v in messages.items()), 0.0 * w)
+            factor = by_size(kept[j]) if node.label == i and state is not None else 1.0
+            w = w - factor * (node.gradient(w) + pull) / (node.smoothness + 2.0 * sum(node.weight.values()))
+        kept[node.label] = w
+        return w, w
+
+    return algorithm_of(step)
+
+
+TWO_PATHS = components([(0, 1), (1, 2), (3, 4), (4, 5)])
+PATH_AND_ALONE = components([(0, 1), (1, 2)], isolated=[3])
+EDGE_AND_ALONE = components([(0, 1)], isolated=[2])
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+@pytest.mark.parametrize(
+    ("problem", "i", "j"),
+    [(TWO_PATHS, 0, 3), (PATH_AND_ALONE, 0, 3), (PATH_AND_ALONE, 3, 0), (EDGE_AND_ALONE, 0, 2), (EDGE_AND_ALONE, 2, 0)],
+)
+@pytest.mark.parametrize(
+    ("reader", "name"),
+    [(reading, "read of a non-neighbour: node {} of {}"), (sharing, "nodes share what the step keeps outside of its ")],
+)
+def test_a_read_of_another_component_is_found(reader, name, problem, i, j, wrong):
+    """However many rounds are waited for: nothing that leads to j is between them."""
+    evidence = Evidence(None, ("local", "prompt"))
+    evidence.locality(reader(i, j), problem, 0, 0, noisy=False, wrong=wrong)
+    found = [each for each in evidence.found if each.evidence == "locality"]
+    assert [each.outcome for each in found] == ["fails", "name"]
+    assert f"too early, first {i} of {j}" in found[0].sentence
+    assert found[1].sentence.startswith(name.format(i, j))
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "sums", "outcome", "said"),
+    [
+        (damped(lambda w, k: 1.0), 0, "holds", "no node hears of another before its messages can come"),
+        (damped(lambda w, k: by_size(w)), 0, "remark", "at once: a server, or one place"),
+        (damped(lambda w, k: by_size(w) if k == 8 else 1.0), 0, "remark", "; a server or one place, or reads"),
+        (damped(lambda w, k: by_size(w) if k == 8 else 1.0), 1, "remark", "it records sums over all nodes (1 in "),
+    ],
+    ids=["local", "server", "server, late", "sums"],
+)
+@pytest.mark.parametrize("problem", [TWO_PATHS, EDGE_AND_ALONE, components([(0, 1), (1, 2), (2, 3), (3, 4)], [5])])
+def test_a_server_that_joins_components_is_a_remark_unless_claimed_to_be_local(problem, algorithm, sums, outcome, said):
+    for claims, expected in ((None, outcome), (("local",), "fails" if outcome == "remark" and not sums else outcome)):
+        evidence = Evidence(claims, ("local",))
+        evidence.locality(algorithm, problem, 0, sums, noisy=False, wrong=False)
+        (found,) = (each for each in evidence.found if each.evidence == "locality")
+        assert found.outcome == expected
+        assert expected == "fails" or said in found.sentence
+        assert "two exchanges" not in found.sentence
+
+
+def test_what_is_never_heard_is_not_early_however_far_nodes_are():
+    """A chain longer than any count of rounds that is looked at."""
+    problem = components([(i, i + 1) for i in range(130)])
+    rounds = np.where(np.eye(131, dtype=bool), 0, NEVER)
+    found = Delays(problem.form.labels, np.full(131, True), rounds, hops(problem.form))
+    assert found.hops.max() == 130
+    assert (found.early(), found.share_early) == ([], 0.0)
 
 
 # ---- rows that are no edges ------------------------------------------------------------------------------------------
