@@ -36,6 +36,7 @@ from .laws import (
 )
 
 ULP = 2.0**-52
+CLOSE = 0.9, 0.99, 0.999, 1.001, 1.01, 1.1  # times points, which miss nothing themselves where a prox is wrong
 FAR = (1.0, 1e4)  # how far arguments are pushed along slopes, and steps of proxes, beside those of the rows' own size
 APART = 1e-6  # of their size: nearer than that, points have no middle to speak of
 WIDE = 1e-3  # of its size: half of the width of the boxes on which bounds are tried
@@ -128,7 +129,7 @@ def other_points(rows: BlockRows) -> Iterator[Trial]:
     """Further trials, on a few of the rows."""
     of, x, b = rows.of, rows.x, rows.b
     points, conjugate = list(_arguments(rows)), of.conjugate(b)
-    for each in points:
+    for each in (*points, *(of.anchor + share * (x - of.anchor) for share in CLOSE)):
         yield replace(fenchel_young(of, each, b, conjugate), side="below")
     if of.writes("conjugate_bound"):
         bound = of.conjugate_bound(b, np.zeros(b.shape)) + dots(b, np.broadcast_to(of.anchor, b.shape))
@@ -150,19 +151,10 @@ def other_points(rows: BlockRows) -> Iterator[Trial]:
 
 
 def _arguments(rows: BlockRows) -> Iterator[Array]:
-    """Arguments for the slopes of the rows: close to theirs, as points that belong to the slopes by a wrong prox miss
-    nothing; those of others, far ones along the slopes, and where <x, b> - f(x) is larger, as the prox has it."""
+    """Arguments for the slopes of the rows: those of other rows, far ones along the slopes, and where <x, b> - f(x) is
+    larger, as the prox has it."""
     x, b, m = rows.x, rows.b, len(rows.x)
     yield np.broadcast_to(rows.of.anchor, x.shape)
-    for share in (
-        0.9,
-        0.99,
-        0.999,
-        1.001,
-        1.01,
-        1.1,
-    ):  # points that belong to the slopes by a wrong prox miss nothing themselves
-        yield rows.of.anchor + share * (x - rows.of.anchor)
     for k in {1, m // 2, m // 3} - {0}:
         yield np.roll(x, k, axis=0)
     along = rows.along()
