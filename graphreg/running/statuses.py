@@ -87,7 +87,7 @@ def _doubted(outcome: Outcome, status: str, message: str) -> tuple[str, str]:
         return status, message
     if any(edge.penalty.blamed() and edge.penalty.blamed() in doubt for edge in certificate.form.edges):
         checks.contradiction = doubt  # the conjugate comes of what is wrong, and bounds rest on that
-        return "failed", f"No bound is valid, and nothing is certified: {doubt}."
+        return "failed", contradicted(outcome.certifier.best())
     return status, f"A term misleads the solve: {doubt}. {message}" if unproved else f"{message} {MISTAKEN} {doubt}."
 
 

@@ -387,3 +387,28 @@ def test_a_conjugate_that_comes_of_a_wrong_prox_proves_no_bound_above_the_optimu
         optimum = cp.Problem(cp.Minimize(losses + strength * penalties)).solve(solver="CLARABEL")
         assert found.status == "failed" or found.certificate.dual <= optimum * (1.0 + 1e-9)
         assert found.status == "failed" or "No bound rests on it" not in found.message
+
+
+def test_what_misleads_a_derived_conjugate_leaves_no_bound(monkeypatch):
+    def prox(v, step):
+        return np.sign(v) * np.maximum(np.abs(v) - np.reshape(step, (-1, 1)), 0.0)
+
+    penalty = gr.Penalty.from_prox(lambda z: np.abs(z).sum(axis=1), prox)
+    monkeypatch.setattr(SpotChecks, "doubt", lambda *_, **__: f"phi is wrong: {penalty.blamed()}")
+    data = gr.NodeData.from_arrays(None, [0.0, 1.0, 5.0], range(3))
+    problem = gr.Problem(gr.MeanLoss(data) + 0.3 * gr.TotalVariation(gr.Graph.chain(3), penalty))
+    found = problem.solve(on_failure="return")
+    assert found.status == "failed"
+    assert found.certificate.contradiction
+    assert not found.certificate.valid
+    assert found.message.count("phi is wrong") == 1
+
+
+def test_rounding_far_out_is_no_wrong_prox():
+    """At 1e179 a slope (v - p) / t has no digit left."""
+    data = gr.NodeData.from_dict({k: (np.ones((4, 1)), np.arange(4.0)) for k in "ab"})
+    falls = gr.Loss.from_cvxpy(lambda x, y: cp.logistic(x) - 2 * x, data, name="falls")
+    problem = gr.Problem(falls + 0.01 * gr.TotalVariation(gr.Graph.from_edges([("a", "b")]), gr.L2()))
+    found = problem.solve(on_failure="return")
+    assert found.status == "no_certificate"
+    assert "breaks the law" not in found.message

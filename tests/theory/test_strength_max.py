@@ -362,3 +362,18 @@ def test_where_newton_ends_far_off_the_exact_answer_is_taken(monkeypatch):
     found = strength_max(problem)
     assert found.consensus.certificate.holds(1e-8)
     assert found.value == pytest.approx(known.value, rel=1e-3)
+
+
+def test_bounds_that_are_apart_are_no_smallest_value():
+    rng = np.random.default_rng(44)
+    data = gr.NodeData.from_dict({i: (rng.normal(size=(m, 3)), rng.normal(size=m)) for i, m in enumerate((7, 8, 6, 9))})
+    graph = gr.Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 0)], weights=[2.0, 1.0, 0.3, 1.0])
+
+    def prox(v, step):
+        return np.sign(v) * np.maximum(np.abs(v) - np.reshape(step, (-1, 1)), 0.0)
+
+    said = []
+    for penalty in (gr.L1(), gr.Penalty.from_prox(lambda z: np.abs(z).sum(axis=1), prox)):
+        found = gr.strength_max(gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(graph, penalty)))
+        said.append((found.upper > 1.001 * found.lower, "an upper bound of the smallest value" in str(found)))
+    assert said == [(False, False), (True, True)]
