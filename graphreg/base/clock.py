@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextvars
 import ctypes
+import gc
+import inspect
 import math
 import os
 import sys
@@ -16,6 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import wraps
 from importlib import import_module
+from types import FrameType
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
 from .. import checks
@@ -125,14 +128,29 @@ starting = threading.Lock()
 def raise_in(thread: ctypes.c_ulong, error: type[BaseException], imports: int = 0) -> None:
     """Raise an error at the next step of a thread in Python, but in no import beyond those that it is in anyway: what
     is half imported stays so."""
-    while _imports(thread.value) > imports:
+    while _imports(_frame_of(thread.value)) > imports:
         time.sleep(PAUSE)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(error))
 
 
-def _imports(thread: int | None) -> int:
-    """How deep in imports a thread is, in frames."""
-    frame = sys._current_frames().get(thread or 0)  # pyright: ignore[reportPrivateUsage]  (there is no other way)
+_looking = threading.Lock()  # so that what one thread turns on again, no other has turned off
+
+
+def _frame_of(thread: int | None) -> FrameType | None:
+    """Where a thread is; without the garbage collector, under which Python 3.11 waits for itself here, for ever
+    (gh-106883)."""
+    with _looking:
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            return sys._current_frames().get(thread or 0)  # pyright: ignore[reportPrivateUsage]  (no other way)
+        finally:
+            if collects:
+                gc.enable()
+
+
+def _imports(frame: FrameType | None) -> int:
+    """How deep in imports a frame is."""
     files = [each.f_code.co_filename for each, _ in traceback.walk_stack(frame)] if frame else []
     return files.count("<frozen importlib._bootstrap>")
 
@@ -168,7 +186,7 @@ def alarm() -> Generator[None]:
         return
     thread, ringing = ctypes.c_ulong(threading.get_ident()), threading.Lock()
     over = rung = caught = False
-    imports = _imports(thread.value)  # of a module that solves something when it is imported
+    imports = _imports(inspect.currentframe())  # of a module that solves something when it is imported
 
     class RungError(_AlarmError):
         """The error of this alarm, and of no other."""

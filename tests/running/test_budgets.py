@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import subprocess
 import sys
@@ -419,6 +420,24 @@ def test_no_alarm_rings_in_an_import(tmp_path, monkeypatch):
     with pytest.raises(clock.OutOfTimeError):
         work()
     assert sys.modules.pop("slowly_imported").whole
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_no_garbage_is_collected_where_an_alarm_looks_for_imports(collects, monkeypatch):
+    """Python 3.11 (gh-106883) else waits for itself, for ever, and with its own lock: whole runs of tests stood still.
+    What the caller has decided of the collector is kept."""
+    seen, frames = [], sys._current_frames
+    monkeypatch.setattr(sys, "_current_frames", lambda: seen.append(gc.isenabled()) or frames())
+    (gc.enable if collects else gc.disable)()
+    try:
+        with pytest.raises(clock.OutOfTimeError), clock.within(0.05), clock.alarm():
+            time.sleep(0.2)
+        assert seen
+        assert not any(seen)
+        assert gc.isenabled() == collects
+    finally:
+        monkeypatch.undo()
+        gc.enable()
 
 
 def test_an_alarm_rings_in_a_module_that_works_when_it_is_imported(tmp_path, monkeypatch):
