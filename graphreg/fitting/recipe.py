@@ -288,6 +288,8 @@ def _problem(rows: UsedRows, family: Family, graph: gr.Graph, penalty: Any) -> g
 def _strengths(problem: gr.Problem, given: Any = None) -> list[float]:
     """Those that are given, or strengths down from where all nodes agree, and one that leaves every node alone."""
     if not (given is None or checks.is_whole(given)):
+        if isinstance(given, str):  # of whose letters each would be one
+            raise ModelError(f"strengths must be numbers, as in [0.1, 1.0], or how many, got the text {given!r}")
         return checks.sequence(given, "strengths", "numbers, as in [0.1, 1.0], or how many")
     count = checks.whole(1)(STRENGTHS if given is None else given, "strengths")
     if count > MOST:
@@ -410,6 +412,8 @@ def _family(rows: UsedRows, asked: Any) -> tuple[UsedRows, Family]:
         if asked.__name__ == "HuberLoss" and "delta" not in options and y.dtype.kind in "iuf":
             options["delta"] = _delta(rows)
             why += f"; delta is {HUBER} robust standard deviations of {rows.target!r} within nodes"
+        if asked.__name__ == "QuantileLoss":
+            options = {"tau": 0.5, **options}  # which is said
         return coded(rows) if two else rows, _of(asked.__name__, why, **options)
     return rows, Family(asked, "a loss of yours", "as asked for")
 

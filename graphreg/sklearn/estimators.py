@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array
 
+from .. import checks
 from ..catalogue import named
 from ..errors import DataError, GraphregError
 from ..inputs import NodeData
@@ -222,7 +223,7 @@ class GraphQuantileRegressor(AbstractGraphRegressor):
     quantile: float = 0.5
 
     def _family(self) -> Any:
-        return partial(named("loss", "QuantileLoss"), tau=self.quantile)
+        return partial(named("loss", "QuantileLoss"), tau=checks.inside("(0, 1)")(self.quantile, "quantile"))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, node: Any = None) -> float:
         """D^2, the share of the pinball loss that is explained: scikit-learn's ``d2_pinball_score``.

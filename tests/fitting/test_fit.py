@@ -197,8 +197,11 @@ def test_hubers_loss_turns_where_the_spread_within_nodes_says():
     delta = found.problem.form.samples[0].loss.delta
     assert delta == pytest.approx(1.345 * 2e4, rel=0.2)
     assert f"HuberLoss(delta={delta!r}), as asked for; delta is 1.345 robust standard deviations of 'y'" in str(found)
+    assert "QuantileLoss(tau=0.5), as asked for" in str(gr.fit(frame, PATH, loss="QuantileLoss", **how))
     with pytest.raises(DataError, match="give it, as in HuberLoss"):
         gr.fit(frame[::200], PATH, loss="HuberLoss", **how)
+    with pytest.raises(ModelError, match=r"strengths must be .*, got the text '0\.1,1'"):
+        gr.fit(frame, PATH, **{**how, "strengths": "0.1,1"})
 
 
 def test_parts_that_no_edge_joins_may_have_one_model(few_strengths):

@@ -228,7 +228,7 @@ def test_what_is_not_certified_warns():
         (TermError, "functools.partial", lambda: GraphRegressor(loss=lambda data: 1.0).fit(F, Y)),
         (ModelError, r"GraphRegressor\(strength=...\)", lambda: GraphRegressor(strength=-1).fit(F, Y)),
         (ModelError, r"GraphRegressor\(unseen=...\)", lambda: GraphRegressor(unseen="pool").fit(F, Y)),
-        (ModelError, "tau", lambda: GraphQuantileRegressor(quantile=1.5).fit(F, Y)),
+        (ModelError, "quantile must be", lambda: GraphQuantileRegressor(quantile=1.5).fit(F, Y)),
         (DataError, "Only binary", lambda: GraphClassifier(loss="HingeLoss").fit(F, np.arange(len(F)) % 3)),
         (DataError, r"GraphRegressor\(..., node='cohort'\)", lambda: GraphRegressor(GRAPH).fit(X, Y, node="cohort")),
         (ValueError, "inconsistent numbers", lambda: GraphRegressor(GRAPH).fit(F, Y, node=NODE[:5])),
