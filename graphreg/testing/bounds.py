@@ -104,7 +104,8 @@ def value_bound_of_losses(loss: AbstractLoss, samples: LossProbe) -> Failures:
     yield from holds("value_bound", bound, lambda r: value(r) - off(r), r, samples, y=y)
     near = np.isfinite(value(r)) & (value(r) < LARGEST)
     r = frozen(np.where(rowwise(near, r), r, 0.0))
-    yield from tight("value_bound", bound, value, r, off(r) / ULP + 1.0, samples, y=y)
+    added = loss.is_users() * dots(np.abs(r), np.ones(r.shape))  # by formulas such as f(2 (x - y)) - (x - y)
+    yield from tight("value_bound", bound, value, r, off(r) / ULP + 1.0 + added, samples, y=y)
 
 
 def conjugate_bound_of_losses(loss: AbstractLoss, samples: LossProbe) -> Failures:
