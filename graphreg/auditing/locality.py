@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -20,7 +21,7 @@ from ..network import arcs_of
 from ..problem import Problem
 from ..terms import AbstractGraphTerm, Array
 from .algorithms import AbstractAlgorithm
-from .course import run, unit_of
+from .course import Course, run, unit_of
 from .instances import nearly_flat, rebuilt, scaled, with_targets
 
 ROUNDS = 14
@@ -227,18 +228,23 @@ REACTS = 1e-2  # of the impulse that must arrive somewhere
 
 @dataclass(frozen=True)
 class Mass:
-    """The share of an impulse that is left over all nodes in the round in which it first spreads, by the label of the
-    node; whether a constant stays one; and, where every node was given one, the weights of the mean (1 on average) that
-    the mixing leads to."""
+    """The share of an impulse that is left over all nodes in the round in which it first spreads, and what becomes of a
+    constant 1 in the first round, by the labels of the nodes where either can be told; and, where every node was given
+    an impulse, the weights of the mean (1 on average) that the mixing leads to."""
 
     kept: dict[Hashable, float]
-    constant: bool
+    sums: dict[Hashable, float]
     weights: Array | None = None
 
     @property
     def even(self) -> bool:
         """True where nothing is lost or gained."""
-        return all(abs(each - 1.0) <= SUMS for each in self.kept.values())
+        return not off(self.kept)
+
+    @property
+    def constant(self) -> bool:
+        """True where a constant stays one."""
+        return not off(self.sums)
 
     def explains(self, gradients: Array) -> bool:
         """True where the gradients (n, d) at a limit, so weighted, add up to next to nothing. Methods that average by
@@ -247,37 +253,56 @@ class Mass:
         return left <= EXPLAINED * float(np.linalg.norm(gradients.sum(axis=0)))
 
 
+def off(sums: dict[Hashable, float]) -> dict[Hashable, float]:
+    """Those that are not 1."""
+    return {label: each for label, each in sums.items() if not abs(each - 1.0) <= SUMS}
+
+
 def mass(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Mass | None:
-    """The mass of impulses; None where the algorithm takes no start, does not react to it, or keeps neither a constant
-    nor a mass where losses are flat, so that nothing can be said of it."""
+    """The mass of impulses; None where the algorithm takes no start or does not react to it, or where all nodes are
+    neighbours, so that nothing can be said of it.
+
+    The losses of one node are not flat. At it and its neighbours what arrives may be answered by its gradient in the
+    same round: these are looked at with the losses of a node that is further."""
     labels = problem.form.labels[: problem.form.space.n_observed]
-    flat = nearly_flat(problem, labels[-1], FLAT, FLAT)
-    base, size = np.zeros((len(labels), problem.form.d)), IMPULSE * unit_of(problem.form)
-
-    def response(start: Array) -> list[Array]:
-        points = run(algorithm, flat, MASS_ROUNDS, start=start, seed=seed).points
-        return [(w - v) / size for w, v in zip(points, still, strict=False)]
-
-    still = run(algorithm, flat, MASS_ROUNDS, start=base, seed=seed).points
-    constant = response(base + size)
-    if not constant:
-        return None
+    n, apart = len(labels), hops(problem.form)[: len(labels), : len(labels)] > 1
+    some = np.isin(np.arange(n), np.linspace(0, n - 1, min(IMPULSES, n)).astype(int))
     kept: dict[Hashable, float] = {}
-    columns: list[Array] = []
-    far = hops(problem.form)[len(labels) - 1, : len(labels)] > 1  # from the node whose losses are not flat
-    for j in np.linspace(0, len(labels) - 2, min(IMPULSES, len(labels) - 1)).astype(int).tolist():
-        impulse = base.copy()
-        impulse[j] += size
-        spread = [
-            w for w in response(impulse) if np.abs(np.delete(w, j, axis=0)).max(initial=0.0) > REACTS / len(labels)
-        ]
-        if spread:
-            columns.append(spread[0][:, 0])
-            if far[j]:  # else what arrives there may be answered by its gradient in the same round
-                kept[labels[j]] = float(spread[0][:, 0].sum())
-    weights = _weights(np.transpose(columns)) if len(columns) == len(labels) - 1 else None
-    found = Mass(kept, bool(np.abs(constant[0][far] - 1.0).max(initial=0.0) <= SUMS), weights)
-    return found if kept and (found.constant or found.even) else None
+    sums: dict[Hashable, float] = {}
+    weights, anchor, todo = None, n - 1, np.ones(n, dtype=bool)
+    while (far := todo & apart[anchor]).any():
+        flat = nearly_flat(problem, labels[anchor], FLAT, FLAT)
+        rounds = partial(run, algorithm, flat, MASS_ROUNDS, seed=seed)
+        asked = some & (np.arange(n) < anchor if todo.all() else far)
+        constant, impulses = _mixed(rounds, asked, problem.form.d, IMPULSE * unit_of(problem.form))
+        if constant is None:
+            return None
+        sums |= {labels[i]: float(constant[i]) for i in np.flatnonzero(far)}
+        kept |= {labels[j]: float(column.sum()) for j, column in impulses.items() if far[j]}
+        if len(impulses) == n - 1:
+            weights = _weights(np.column_stack(list(impulses.values())))
+        todo &= ~far
+        anchor = int(np.argmax((todo & apart).sum(axis=1)))
+    return Mass(kept, sums, weights) if kept else None
+
+
+def _mixed(rounds: Callable[..., Course], nodes: Array, d: int, size: Array) -> tuple[Array | None, dict[int, Array]]:
+    """What becomes of a constant 1 after a round (None: nothing), and of impulses at nodes (a mask) when they first
+    spread, in the first coordinate."""
+    base = np.zeros((len(nodes), d))
+    still = rounds(start=base).points
+
+    def response(by: Array) -> list[Array]:
+        return [(w - v) / size for w, v in zip(rounds(start=base + size * by).points, still, strict=False)]
+
+    if not (constant := response(np.ones((len(nodes), 1)))):
+        return None, {}
+    spread: dict[int, Array] = {}
+    for j in np.flatnonzero(nodes).tolist():
+        for w in response(np.eye(len(nodes))[:, [j]]):
+            if j not in spread and np.abs(np.delete(w, j, axis=0)).max(initial=0.0) > REACTS / len(nodes):
+                spread[j] = w[:, 0]
+    return constant[0][:, 0], spread
 
 
 def _weights(columns: Array) -> Array:

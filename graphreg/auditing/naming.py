@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..base.clock import left
-from ..base.messages import few
+from ..base.messages import count, few
 from ..compiling import conic
 from ..errors import GraphregError
 from ..form import EdgeBlock, Form
@@ -33,7 +33,7 @@ from .behaviour import drift, goes_to_and_fro, same, settles, too_long_for
 from .course import Course, run
 from .instances import scaled
 from .limits import Limit, Optimum
-from .locality import mass
+from .locality import mass, off
 from .report import Finding
 
 # ---- optima of modified problems, for limits that are reached too slowly to be read off ------------------------------
@@ -194,21 +194,31 @@ def names(seen: Examined, noisy: bool, seeded: bool) -> Iterator[Finding]:
 
 def _of_mixing(seen: Examined, disagree: bool) -> Iterator[Finding]:
     found = mass(seen.algorithm, seen.problem, seen.seed) if seen.algorithm.takes_start else None
-    if found is None or not (found.constant or disagree):
-        why = "it takes no start, keeps no constant where losses are flat, or all nodes are neighbours of one another"
+    if found is None:
+        why = "it takes no start, does not react to it, or all nodes are neighbours of one another"
         yield Finding("mixing", "not tried", why)
     elif not found.constant:
-        said = "where losses are flat an impulse keeps its mass, and a constant does not stay one: rows of other sums"
-        yield Finding("mixing", "name", f"asymmetric mixing: {said} than 1")
+        said = f"where losses are flat a constant of 1 becomes {_at(off(found.sums))} in a round"
+        if disagree and (found.even or len(off(found.sums)) < len(found.sums)):
+            yield Finding("mixing", "name", f"asymmetric mixing: {said}: there the rows have other sums than 1")
+        else:  # what shrinks everywhere, or is divided by what has mixed alike, may be none of the mixing's
+            said += ": rows of such sums do that, and what is shrunk or divided afterwards"
+            yield Finding("mixing", "remark", said)
     elif found.even:
-        yield Finding("mixing", "holds", "where losses are flat an impulse keeps its mass: mixing is doubly stochastic")
+        rest = seen.problem.form.space.n_observed - len(found.kept)
+        where = f" ({count(rest, 'node')} not tried)" * (rest > 0)
+        said = f"where losses are flat an impulse keeps its mass: mixing is doubly stochastic{where}"
+        yield Finding("mixing", "holds", said)
     else:
-        kept = ", ".join(f"{each:.3g} (at {label!r})" for label, each in list(found.kept.items())[:3])
-        said = f"an impulse of 1 at one node adds up over all nodes to {kept}, and not to 1"
+        said = f"an impulse of 1 at one node adds up over all nodes to {_at(off(found.kept))}, and not to 1"
         if found.explains(seen.problem.oracles().gradient(seen.limit.point)):
             yield Finding("mixing", "name", f"asymmetric mixing: {said}, and the gradients add up to 0 so weighted")
         else:
             yield Finding("mixing", "remark", f"{said}; alone, such weights would lead to another limit")
+
+
+def _at(sums: dict[Hashable, float]) -> str:
+    return ", ".join(f"{each:.3g} (at {label!r})" for label, each in list(sums.items())[:3])
 
 
 def _of_balance(

@@ -183,7 +183,8 @@ def _check_symmetric(matrix: sp.csr_array, names: Labels) -> None:
         raise GraphError(
             f"the adjacency is not symmetric: the entry ({names[i]!r}, {names[j]!r}) is {matrix[i, j]:g} and its "
             f"mirror is {matrix[j, i]:g}; use (A + A.T) / 2 if the directions mean nothing"
-            + "; rows that are edges, 2 of (a, b) or 3 of (a, b, weight), are for Graph.from_edges" * (len(names) < 4)
+            + "; rows that are edges, 2 of (a, b) or 3 of (a, b, weight), are for Graph.from_edges"
+            * (len(names) < 4)
         )
 
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 LEAST_GAP = 1e-17  # gaps of 0 are drawn here on the logarithmic axis
 COSTS = {  # what a gap may be plotted against: the field of a Record, and the label
     "rounds": ("round", "communication rounds"),
-    "messages": ("messages", "messages"),
-    "bytes": ("bytes", "bytes sent"),
+    "messages": ("messages", "messages, without certificates"),
+    "bytes": ("bytes", "bytes sent, without certificates"),
     "seconds": ("seconds", "seconds"),
 }
 STYLES = ("-", "--", "-.", ":")

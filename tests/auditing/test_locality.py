@@ -12,7 +12,7 @@ import graphreg as gr
 from benchmarks.audits.instances import instance
 from graphreg.auditing.algorithms import algorithm_of
 from graphreg.auditing.evidence import Evidence
-from graphreg.auditing.locality import NEVER, Delays, _delay, confirmed, delays, hops, mass
+from graphreg.auditing.locality import NEVER, Delays, _delay, confirmed, delays, hops, mass, off
 from graphreg.form import DualPoint
 
 
@@ -248,6 +248,70 @@ def test_a_gradient_in_the_round_of_an_impulse_takes_nothing_of_its_mass():
     said = str(gr.audit(problem, averages_first, claims=["limit"], rounds=300))
     assert "an impulse of 1" not in said
     assert "an impulse keeps its mass" in said
+
+
+def spoilt(i, j, by):
+    """Metropolis weights but for one more at (i, j), taken from the diagonal unless that is it."""
+
+    def mixing(problem):
+        C = metropolis(problem)
+        C[i, j] += by
+        C[i, i] -= by * (i != j)
+        return C
+
+    return mixing
+
+
+def tail():
+    """A ring with a node behind it; the last node is a neighbour of node 2 alone."""
+    rng, graph = np.random.default_rng(0), nx.Graph([(0, 1), (1, 2), (2, 3), (3, 0), (2, 4)])
+    samples = {i: (x := rng.normal(size=(5 + i, 2)), x @ [1.0, -1.0 + i / 4]) for i in range(5)}
+    return gr.Problem(gr.SquaredLoss(gr.NodeData.from_dict(samples)) + gr.Consensus(graph))
+
+
+@pytest.mark.parametrize("i", range(5))
+def test_rows_of_other_sums_are_seen_at_every_node(i):
+    """Beside the node whose losses are not flat, too: there mixing was said to be doubly stochastic."""
+    found = mass(algorithm_of(lambda problem, start=None: gossip(problem, start, mixing=spoilt(i, i, -0.1))), tail(), 0)
+    assert found is not None
+    assert set(found.kept) == set(found.sums) == set(range(5))
+    for sums in (found.kept, found.sums):
+        assert off(sums) == {i: pytest.approx(0.9)}
+    uneven = mass(algorithm_of(lambda problem, start=None: gossip(problem, start, mixing=spoilt(i, 2, 0.1))), tail(), 0)
+    assert uneven is not None
+    assert (uneven.constant, uneven.even) == ((False, False) if i == 2 else (True, False))
+
+
+def test_of_a_star_the_middle_is_not_tried():
+    samples = {i: ([[1.0]], [float(i)]) for i in range(5)}
+    problem = gr.Problem(gr.SquaredLoss(gr.NodeData.from_dict(samples)) + gr.Consensus(nx.star_graph(4)))
+    found = mass(algorithm_of(gossip), problem, 0)
+    assert found is not None
+    assert set(found.kept) == {1, 2, 3, 4}
+    whole = gr.Problem(gr.SquaredLoss(gr.NodeData.from_dict(samples)) + gr.Consensus(nx.complete_graph(5)))
+    assert mass(algorithm_of(gossip), whole, 0) is None
+
+
+@pytest.mark.parametrize(
+    ("mixing", "outcome", "said"),
+    [
+        (spoilt(2, 2, -0.1), "name", "a constant of 1 becomes 0.9 (at 2) in a round: there the rows have other sums"),
+        (
+            lambda problem: 0.99 * metropolis(problem),
+            "remark",
+            "0.99 (at 0), 0.99 (at 1), 0.99 (at 3) in a round: rows",
+        ),
+    ],
+)
+def test_what_becomes_of_constants_is_said_with_the_nodes(mixing, outcome, said):
+    def shrinks(problem, start=None):
+        return gossip(problem, start, mixing=mixing)
+
+    report = gr.audit(tail(), shrinks, claims=["limit"], rounds=300)
+    (found,) = (each for each in report.findings if each.evidence == "mixing")
+    assert (report.verdict, found.outcome) == ("wrong", outcome)
+    assert said in found.sentence
+    assert report.name.startswith("asymmetric mixing") == (outcome == "name")
 
 
 def test_what_is_left_of_impulses_is_said_with_the_nodes():

@@ -314,7 +314,8 @@ def test_the_gap_is_drawn_against_its_cost(pyplot, comparison, x):
 
 def test_four_panels_in_one_figure(pyplot, comparison):
     figure = comparison.figure()
-    assert [axes.get_xlabel() for axes in figure.axes] == ["communication rounds", "messages", "bytes sent", "seconds"]
+    said = ["communication rounds", "messages, without certificates", "bytes sent, without certificates", "seconds"]
+    assert [axes.get_xlabel() for axes in figure.axes] == said
     assert comparison.reference.split("(")[0].strip() in " ".join(figure.get_suptitle().split())
     assert len(figure.legends) == 1
     assert comparison_figure(comparison, pyplot.figure()).axes

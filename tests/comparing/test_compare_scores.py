@@ -247,9 +247,10 @@ def test_a_function_is_called_by_its_name_and_not_rows(pyplot, classes):
 
 
 def test_scores_come_first_and_gaps_are_still_drawn(pyplot, found):
-    assert found.plot().get_xlabel() == "bytes sent"
+    assert found.plot().get_xlabel() == "bytes sent, without certificates"
     assert found.plot(y="gap").get_ylabel() == "relative gap"
-    assert [axes.get_xlabel() for axes in found.figure().axes] == ["communication rounds", "messages", "bytes sent"]
+    said = ["communication rounds", "messages, without certificates", "bytes sent, without certificates"]
+    assert [axes.get_xlabel() for axes in found.figure().axes] == said
     assert len(found.figure(y="gap").axes) == 4
     with pytest.raises(ModelError, match="x must be"):
         found.plot("seconds")

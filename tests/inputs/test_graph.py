@@ -183,7 +183,10 @@ REFUSALS = {
     "none weight": (lambda: Graph.from_edges([("a", "b", None)]), ["'a' - 'b'", "None", "number"]),
     "sparse negative": (lambda: Graph.from_sparse(-np.ones((2, 2)) + np.eye(2), "pq"), ["'p' - 'q'", "-1"]),
     "sparse nan": (lambda: Graph.from_sparse(np.array([[0, 0], [np.nan, 0]]), "pq"), ["'q' - 'p'", "nan"]),
-    "asymmetric": (lambda: Graph.from_sparse(asymmetric(), "pq"), ["not symmetric", "('p', 'q')", "2", "3", "A.T", "from_edges"]),
+    "asymmetric": (
+        lambda: Graph.from_sparse(asymmetric(), "pq"),
+        ["not symmetric", "('p', 'q')", "2", "3", "from_edges"],
+    ),
     "not square": (lambda: Graph.from_sparse(np.ones((2, 3))), ["square", "(2, 3)"]),
     "not numeric": (lambda: Graph.from_sparse(np.array([["a"]])), ["numbers"]),
     "label count": (lambda: Graph.from_sparse(np.zeros((2, 2)), "abc"), ["3 labels", "2 rows"]),
