@@ -24,8 +24,8 @@ from ..certificate import common
 from ..errors import ConvexityError, SolverError, TermError
 from ..form import DualPoint, EdgeBlock, Form, SampleBlock
 from ..terms import Array, Parameter, Strength, batches
-from ..terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
-from ..terms.penalties import AbstractConstraint, split
+from ..terms.losses import AbstractLoss, AbstractQuadraticLoss, AbstractSmoothLoss
+from ..terms.penalties import AbstractConstraint, AbstractPenalty, split
 from .emptiness import names_apart
 from .rules import broken_rule
 from .solvers import SENT, SolverOutcome, breakdown_of, solved_apart, solver_name
@@ -171,6 +171,7 @@ def primal(form: Form, units: Units = PLAIN, reduced: bool = True) -> ConicProbl
         link = part - z == (0.0 if edge.center is None else edge.center / size)
         value, domain = split(edge.penalty.cvxpy(z if size == 1.0 else size * z))
         if value is not None:
+            _each(value, edge.base_weight.shape, edge.penalty, "row")
             objective.append(_written(edge.strength, strengths) * (edge.base_weight @ value))
         constraints += [each if getattr(each, "label", name) else each.set_label(name) for each in (link, *domain)]
         links.append(link)
@@ -210,11 +211,15 @@ def _loss(block: SampleBlock, w: Parameters, constraints: list[Any], reduced: bo
         constraints.append(link)
         x = free
     value, domain = split(block.loss.cvxpy(x, block.y))
-    if np.shape(value) != block.base_scale.shape:
-        said = f"must return an expression with one value per sample, and returned {value!r}"
-        raise TermError(f"cvxpy of {block.loss.called()} {said}")
+    _each(value, block.base_scale.shape, block.loss, "sample")
     constraints += domain
     return block.base_scale @ value, link
+
+
+def _each(value: Any, shape: tuple[int, ...], term: AbstractLoss | AbstractPenalty, noun: str) -> None:
+    if np.shape(value) != shape:
+        said = f"must return an expression with one value per {noun}, and returned {value!r}"
+        raise TermError(f"cvxpy of {term.called()} {said}")
 
 
 def _reduced(block: SampleBlock) -> tuple[sp.csr_array, Array, float]:

@@ -58,7 +58,10 @@ def rows_are_independent(rows: TermRows, x: Array, rng: np.random.Generator, tol
         whole = getattr(rows, name)(x, *more)
         some = getattr(part, name)(*(frozen(each[order]) for each in (x, *more)))
         shaped(name, whole, shape)
-        yield from judge(f"{name} treats rows independently", distance(whole[order], some, floor), tolerance, **where)
+        nan = np.isnan(whole).reshape(len(x), -1).any(axis=1)[order]
+        yield from judge(f"{name} is not nan", nan, 0, **where)
+        by = np.where(nan, 0.0, distance(whole[order], some, floor))
+        yield from judge(f"{name} treats rows independently", by, tolerance, **where)
     few = order[:6]
     alone = np.concatenate([rows.take(slice(i, i + 1)).prox(x[i : i + 1], float(steps[i])) for i in few])
     by = size(alone - rows.prox(x, steps)[few]) / (floor + sum(size(each[few]) for each in (x, *rows.targets)))
@@ -113,8 +116,9 @@ def prox_is_optimal(
     found += judge("prox(v, step) has a finite value", ~np.isfinite(rows.value(p)), 0, **where)
     yield from found
     trial = laws.equality(rows, p, b, laws.TOGETHER)
-    if found:
-        trial = replace(trial, excess=np.where(np.isfinite(trial.excess), trial.excess, 0.0))
+    if found:  # what was moved is no longer that of the sentence
+        kept = np.isfinite(trial.excess) & (moved <= tolerance)
+        trial = replace(trial, excess=np.where(kept, trial.excess, 0.0))
     rest = dots(v, v) / t + 1e3 * tolerance  # what is left of rows that should be 0
     yield from judged(trial, tolerance, rest, **where)
     unit, conjugate = b / rowwise(np.maximum(size(b), 1e-300), b), rows.conjugate(b)

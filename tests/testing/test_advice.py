@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import cvxpy as cp
 import numpy as np
 import pytest
 
 import graphreg as gr
+from graphreg.errors import TermError
 from graphreg.testing import check_loss, check_penalty, losses, penalties
 from graphreg.testing.report import advice
 
@@ -94,3 +97,70 @@ def test_a_gradient_that_is_not_lipschitz_is_told_its_class():
     said = str(check_penalty(Cosh(), k=1))
     assert "the smoothness inf is not a finite positive number" in said
     assert "where that is infinite derive from gr.Penalty" in said
+
+
+class Own(gr.Penalty):
+    """A penalty of which all but what a test spoils is that of ``right``."""
+
+    right: ClassVar = gr.L1()
+
+    def value(self, z):
+        return self.right.value(z)
+
+    def prox(self, v, step):
+        return self.right.prox(v, step)
+
+    def conjugate(self, u):
+        return self.right.conjugate(u)
+
+    def cvxpy(self, Z):
+        return self.right.cvxpy(Z)
+
+
+class Unscaled(Own):
+    """||z|| as z'z / ||z||."""
+
+    right: ClassVar = gr.L2()
+
+    def value(self, z):
+        with np.errstate(all="ignore"):
+            return np.square(z).sum(axis=1) / np.linalg.norm(z, axis=1)
+
+
+def test_what_is_nan_is_said_first_and_no_rows_are_blamed():
+    said = str(check_penalty(Unscaled(), k=2)).split("non negative")[0]
+    assert "value is not nan, missed in 1 of" in said
+    assert "at x = [0.0, 0.0]" in said
+    assert "0/0" in said
+    assert "independently" not in said
+
+
+class Small(Own):
+    """l1, with a conjugate that is finite on half of its domain alone."""
+
+    def conjugate(self, u):
+        return np.where((np.abs(u) <= 0.5).all(axis=1), 0.0, np.inf)
+
+
+def test_no_slope_that_was_moved_is_shown_as_that_of_the_prox():
+    found = [each for each in check_penalty(Small(), k=1).failures if each.law == "prox fenchel young"]
+    assert found
+    assert all("lies in dom of the conjugate" in str(each) for each in found)
+
+
+class Summed(Own):
+    def cvxpy(self, Z):
+        return cp.sum(cp.abs(Z))
+
+
+class Entries(Own):
+    def cvxpy(self, Z):
+        return cp.abs(Z)
+
+
+@pytest.mark.parametrize("kind", [Summed, Entries])
+def test_an_exact_solve_names_what_returns_another_shape(kind):
+    loss = gr.MeanLoss(gr.NodeData.from_arrays(None, np.arange(6.0).reshape(3, 2), range(3)))
+    problem = gr.Problem(loss + 0.3 * gr.TotalVariation(gr.Graph.chain(3), kind()))
+    with pytest.raises(TermError, match=f"cvxpy of {kind.__name__} must return an expression with one value per row"):
+        problem.solve(gr.Exact())
