@@ -99,7 +99,12 @@ def fit(
         text = found.code() if code else "\n\n".join([typed(str(found)), *map(str, more)])
         cluster = [clusters.labels[node] for node in coefficients.index]
         coefficients.insert(len(coefficients.columns), "cluster", cluster, allow_duplicates=True)
-        to.deliver((found, *more), coefficients.reset_index(), document, found.plot, text)
+
+        def draw(figure: Any) -> None:
+            figure.set_size_inches(12.0, 4.8)  # two panels
+            found.plot(figure)
+
+        to.deliver((found, *more), coefficients.reset_index(), document, draw, text)
     return exits.of_status(found.solution.status) or (exits.CERTIFIED if more or intervals is None else exits.DATA)
 
 

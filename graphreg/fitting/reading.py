@@ -379,7 +379,7 @@ def _kind(frame: Any, name: Hashable, first: Array | None) -> tuple[list[str], s
         said = [f"{name!r} is infinite in {_lines(infinite, first)}"] if infinite.size else []
         if wrong.size:
             cells = ", ".join(repr(cell) for cell in dict.fromkeys(column.iloc[wrong[:3]]))
-            said.append(f"{name!r} holds numbers, but {_lines(wrong, first)} {cells}")
+            said.append(f"{name!r} holds numbers, but {_lines(wrong, first)} {cells}: write numbers, or empty cells")
         return said, "constant" if values.nunique() < 2 else "number"
     if not isinstance(column.dtype, pd.CategoricalDtype) and (said := signed(column)):
         return [f"{name!r} holds {said}"], ""

@@ -118,7 +118,7 @@ def _space(model: Model, losses: Sequence[AbstractLoss], coordinates: tuple[Coor
         if unknown.any():
             label = loss.data.labels[int(np.argmax(unknown))]
             other = other_types([label], index)
-            remedy = "add it (Graph.from_edges(edges, nodes=[...]), or an entry in clusters), or drop its samples"
+            remedy = "add it to all nodes (Graph.from_edges(edges, nodes=labels), or clusters), or drop its samples"
             raise DataError(
                 f"the data have samples at {label!r}, which is not a node of the model's graphs or hierarchies"
                 f"{did_you_mean(label, index)}; {retyped(label, other[label]) if other else remedy}"

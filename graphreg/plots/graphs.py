@@ -77,7 +77,7 @@ def plot_graph(solution: Solution, positions: Positions = None, ax: Axes | None 
     solution : Solution
     positions : mapping or DataFrame, optional
         A pair (x, y) per node label; by default the cells of a grid, where all labels are pairs (row, column), and a
-        spring layout (seed 0) elsewhere. Latent nodes are put amid their neighbours.
+        layout by the lengths of paths (Kamada and Kawai) elsewhere. Latent nodes are put amid their neighbours.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
     prove : bool
@@ -104,14 +104,17 @@ def plot_graph(solution: Solution, positions: Positions = None, ax: Axes | None 
     for state, (style, colour, width) in STATES.items():
         ends = place[[pair for pair, found in states.items() if found == state]]
         draw_links(axes, ends, state, style, colour, width if state == "split" else thinned(width, form.n))
-    _draw_nodes(axes, form, place, clusters.labels)
+    ranks = _draw_nodes(axes, form, place, clusters.labels)
     counts = Counter(states.values())
     edges = ", ".join(f"{counts[state]} {state}" for state in STATES if state in counts)
     what = f"{count(form.space.n_observed, 'node')} in {count(clusters.count, 'cluster')}"
-    return framed(axes, what + (f"; edges: {edges}" if edges else ""), 0.08)
+    framed(axes, what + (f"; edges: {edges}" if edges else ""), 0.08)
+    write_labels(axes, form.labels, place, ranks)
+    return axes
 
 
-def _draw_nodes(axes: Axes, form: Form, place: Array, labels: Mapping[Hashable, int]) -> None:
+def _draw_nodes(axes: Axes, form: Form, place: Array, labels: Mapping[Hashable, int]) -> list[int | None]:
+    """Draw the nodes; the rank of the group of each is returned."""
     n = form.space.n_observed
     number = np.array([labels[label] for label in form.space.index])
     size = np.bincount(number)
@@ -128,7 +131,7 @@ def _draw_nodes(axes: Axes, form: Form, place: Array, labels: Mapping[Hashable, 
     if n < form.n:
         style: dict[str, Any] = {"marker": "s", "facecolors": "white", "edgecolors": "black"}
         axes.scatter(*place[n:].T, s=0.6 * area, zorder=2, label="latent nodes", **style)
-    write_labels(axes, form.labels, place, [rank.get(int(k)) for k in number])
+    return [rank.get(int(k)) for k in number]
 
 
 # ---- the graph of a `Recovery`: its clusters, and the sets of nodes that are too loosely connected -------------------
@@ -151,7 +154,7 @@ def plot_recovery(
     cluster : hashable, optional
         Draw this cluster alone; all of them by default.
     positions : mapping or DataFrame, optional
-        A pair (x, y) per node label; a spring layout (seed 0) by default.
+        A pair (x, y) per node label; a layout by the lengths of paths by default.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
@@ -185,10 +188,11 @@ def plot_recovery(
     for (name, style, colour, width), ends in zip(EDGES, kinds, strict=True):
         draw_links(axes, place[ends], name, style, colour, thinned(width, len(nodes)))
     _nodes(axes, place, number, loose, shown)
-    write_labels(axes, [labels[i] for i in nodes], place[nodes], number[nodes].tolist())
     holds = sum(tests[c].holds for c in shown)
     title = f"{count(len(shown), 'cluster')}, {holds} well-connected at the strength {recovery.strength:.4g}"
-    return framed(axes, title, 0.12)
+    framed(axes, title, 0.12)
+    write_labels(axes, [labels[i] for i in nodes], place[nodes], number[nodes].tolist())
+    return axes
 
 
 def _nodes(axes: Axes, place: Array, number: Array, loose: Array, shown: list[Hashable]) -> None:

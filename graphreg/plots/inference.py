@@ -92,7 +92,7 @@ def plot_selection(selection: EdgeSelection, positions: Positions = None, ax: Ax
     selection : EdgeSelection
     positions : mapping or DataFrame, optional
         A pair (x, y) per node label; by default the cells of a grid, where all labels are pairs (row, column), and a
-        spring layout (seed 0) elsewhere, with weak springs for removed edges.
+        layout by the lengths of paths elsewhere.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
@@ -110,7 +110,7 @@ def plot_selection(selection: EdgeSelection, positions: Positions = None, ax: Ax
     graph = Graph.of(selection.graph)
     index = graph.index
     kept, removed = zip(graph.tail.tolist(), graph.head.tolist(), strict=True), selection.removed
-    place = places(graph.labels, kept, positions, [(index[a], index[b]) for a, b in removed])
+    place = places(graph.labels, [*kept, *((index[a], index[b]) for a, b in removed)], positions)
     axes = axes_for(ax, (8.0, 6.0))
     tests: Any = selection.tests
     for keep, (name, style, colour, width) in EDGES_DRAWN.items():
@@ -120,9 +120,10 @@ def plot_selection(selection: EdgeSelection, positions: Positions = None, ax: Ax
     component = graph.components()
     for number in range(int(component.max()) + 1):
         draw_group(axes, place[np.flatnonzero(component == number)], number, area_of(graph.n_nodes), None)
-    write_labels(axes, graph.labels, place, component.tolist())
     groups = count(int(component.max()) + 1, "component")
-    return framed(axes, f"{count(graph.n_nodes, 'node')} in {groups} of the kept edges", 0.12)
+    framed(axes, f"{count(graph.n_nodes, 'node')} in {groups} of the kept edges", 0.12)
+    write_labels(axes, graph.labels, place, component.tolist())
+    return axes
 
 
 # ---- a picture of the joint confidence region of two coefficients. matplotlib is imported when one is drawn ----------

@@ -25,16 +25,18 @@ MOST_GROUPS = 10  # beyond so many, none has an entry in the legend
 MOST_LABELS = 40  # nodes whose labels are still legible
 FONT = 8.0  # size of labels, in points
 LONGEST_INSIDE = 2  # characters of a label that fit inside a node
+INSIDE = 11.0  # points that a node is wide at least where they do
+LEAST = 5.0  # points that a node is wide, however close others lie
 THINNER = 60  # nodes from which on lines become thinner
-WEAK = 0.1  # of springs that only keep parts from flying apart, against 1
+MOST_LENGTHS = 100  # nodes of a part whose lengths along edges are those of the picture
 MARKS = "oD^vphX<>P*"  # of groups of nodes, 11 beside 10 colours; squares are latent nodes
 NO_EDGES = np.zeros((0, 2), dtype=int)
 DARK = 0.5  # luminance of a colour below which text on it is white
 
 
-def places(labels: Sequence[Hashable], pairs: Iterable[Pair], positions: Positions, weak: Iterable[Pair] = ()) -> Array:
+def places(labels: Sequence[Hashable], pairs: Iterable[Pair], positions: Positions) -> Array:
     """The places of nodes, (n, 2): as given; as the cells of a grid, where all labels are pairs (row, column); or by
-    a spring layout of pairs of their numbers, with weak springs for some."""
+    the lengths of paths along pairs of their numbers."""
     import networkx as nx
 
     if positions is not None:
@@ -44,9 +46,8 @@ def places(labels: Sequence[Hashable], pairs: Iterable[Pair], positions: Positio
         return np.stack([cells[:, 1], -cells[:, 0]], axis=1).astype(float)
     graph: nx.Graph[int] = nx.Graph()
     graph.add_nodes_from(range(len(labels)))
-    graph.add_edges_from(weak, weight=WEAK)
-    graph.add_edges_from(pairs, weight=1.0)
-    return _spring(graph)
+    graph.add_edges_from(pairs)
+    return _laid_out(graph)
 
 
 def given_places(positions: Any, labels: Sequence[Hashable], latent: int = 0, ends: Array = NO_EDGES) -> Array:
@@ -104,20 +105,26 @@ def cells_of(labels: Sequence[Hashable]) -> Array | None:
     return np.array(labels, dtype=int)
 
 
-def _spring(graph: nx.Graph[int]) -> Array:
-    """A spring layout, with nodes without edges in a row below: springs would push them far away."""
+def _laid_out(graph: nx.Graph[int]) -> Array:
+    """Each part by Kamada and Kawai (1989), large ones by springs, the largest first, side by side and in rows."""
     import networkx as nx
 
-    alone = [i for i in graph if graph.degree(i) == 0]
-    found = nx.spring_layout(graph.subgraph(i for i in graph if graph.degree(i) > 0), seed=0)
-    place = np.zeros((len(graph), 2))
-    for i, position in found.items():
-        place[i] = position
-    if alone:
-        (left, _), (right, _) = place.min(axis=0), place.max(axis=0)
-        place[alone, 0] = np.linspace(left, right, len(alone) + 2)[1:-1] if found else np.arange(len(alone))
-        place[alone, 1] = place[:, 1].min() - 0.2
-    return place
+    parts = sorted(map(sorted, nx.connected_components(graph)), key=len, reverse=True)
+    drawn: list[Array] = []
+    for part in parts:
+        own = graph.subgraph(part)
+        at = nx.kamada_kawai_layout(own) if len(part) <= MOST_LENGTHS else nx.spring_layout(own, seed=0)
+        place = len(part) ** 0.5 * np.array([at[i] for i in part])
+        drawn.append(place - place.min(axis=0))
+    sizes = np.array([place.max(axis=0) + 1.0 for place in drawn]).reshape(-1, 2)
+    right = max(sizes.prod(axis=1).sum() ** 0.5, sizes[:, 0].max(initial=0.0))
+    found, left, top, row = np.zeros((len(graph), 2)), 0.0, 0.0, 0.0
+    for part, place, (width, height) in zip(parts, drawn, sizes, strict=True):
+        if left + width > right + 1e-9:
+            left, top, row = 0.0, top - row, 0.0
+        found[part] = place + np.array([left, top - height])
+        left, row = left + width, max(row, height)
+    return found
 
 
 def draw_links(axes: Axes, ends: Array, name: str, style: Any, colour: str, width: float) -> None:
@@ -161,17 +168,22 @@ def draw_group(axes: Axes, place: Array, rank: int | None, area: float, label: s
 
 def write_labels(axes: Axes, labels: Sequence[Hashable], place: Array, ranks: Sequence[int | None]) -> None:
     """Short labels inside the nodes of groups, so that they can be read on the colours of these; long ones beside
-    them, shortened. None where there are too many to be read."""
+    them, shortened. None where there are too many to be read. Called when all else is there: where nodes come to lie
+    close they are made smaller, and labels are put where least is hidden."""
     colours, effects = map(importlib.import_module, ("matplotlib.colors", "matplotlib.patheffects"))
-    halo: Any = effects.withStroke(linewidth=2.0, foreground="white")
+    figure: Any = axes.get_figure(root=True)
+    figure.draw_without_rendering()  # which lays out the axes
+    at = axes.transData.transform(place) * 72.0 / figure.dpi
+    wide = _shrunk(axes, at)
     if len(labels) > MOST_LABELS:
         return
-    inside = [len(visible(label)) <= LONGEST_INSIDE for label in labels]
+    inside = [len(visible(label)) <= LONGEST_INSIDE and wide >= INSIDE for label in labels]
     lengths = [0 if within else len(picture(label)) for label, within in zip(labels, inside, strict=True)]
-    sides = _sides(axes, lengths, place)
+    sides = _sides(lengths, at, 0.5 * wide)
     for i, (label, within, (x, y)) in enumerate(zip(labels, inside, sides, strict=True)):
         rank = ranks[i] if i < len(ranks) else None
-        dark = rank is not None and bool(luminance(colours.to_rgb(f"C{rank % 10}")) < DARK)
+        own = "0.7" if rank is None else f"C{rank % 10}"
+        dark = bool(luminance(colours.to_rgb(own)) < DARK)
         axes.annotate(
             picture(label),
             (place[i][0], place[i][1]),
@@ -181,19 +193,28 @@ def write_labels(axes: Axes, labels: Sequence[Hashable], place: Array, ranks: Se
             va={0: "center", 1: "bottom", -1: "top"}[int(np.sign(y))],
             fontsize=FONT,
             color="white" if within and dark else "black",
-            path_effects=[] if within else [halo],
+            path_effects=[effects.withStroke(linewidth=2.0, foreground=own if within else "white")],
             zorder=5,
         )
 
 
-def _sides(axes: Axes, lengths: Sequence[int], place: Array) -> list[tuple[float, float]]:
+def _shrunk(axes: Axes, at: Array) -> float:
+    """The width of nodes at these places, in points, of which none hides half of another."""
+    wide = area_of(len(at)) ** 0.5
+    if len(at) > 1:
+        apart: Any = importlib.import_module("scipy.spatial").cKDTree(at).query(at, k=2)[0][:, 1]
+        smaller = min(1.0, max(0.75 * float(np.quantile(apart, 0.1)), LEAST) / wide)
+        collections: list[Any] = list(axes.collections)
+        for drawn in collections:
+            if hasattr(drawn, "set_sizes") and len(drawn.get_offsets()):
+                drawn.set_sizes(drawn.get_sizes() * smaller**2)
+        wide *= smaller
+    return wide
+
+
+def _sides(lengths: Sequence[int], at: Array, away: float) -> list[tuple[float, float]]:
     """Where labels of so many letters begin, in points from their nodes: above, below or beside these, where they hide
     the least of nodes and of the labels before them; within the node where there is none to write outside."""
-    figure: Any = axes.get_figure(root=True)
-    if any(lengths):
-        figure.draw_without_rendering()  # which lays out the axes
-    at = axes.transData.transform(place) * 72.0 / figure.dpi
-    away = 0.5 * area_of(len(lengths)) ** 0.5
     taken, sides = [np.array([x - away, y - away, x + away, y + away]) for x, y in at], list[tuple[float, float]]()
     for (x, y), count in zip(at, lengths, strict=True):
         width, best = 0.6 * FONT * count, (np.inf, (0.0, 0.0), np.zeros(4))

@@ -576,7 +576,7 @@ def test_what_is_wrong_with_a_table_its_labels_and_its_edges_is_said_at_once(tmp
     frame.to_csv(tmp_path / "table.csv", index=False)
     edges.to_csv(tmp_path / "edges.csv", index=False)
     said = [
-        "'x' holds numbers, but line 7 'many'",
+        "'x' holds numbers, but line 7 'many': write numbers, or empty cells",
         "'y' holds numbers, but line 5 '€12'",
         "'x' is missing in line 11; use",
         "edges.csv has a missing end, or a weight that is no number, in line 5",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import networkx as nx
 import numpy as np
@@ -19,12 +19,14 @@ from graphreg.plots import (
     plot_audit,
     plot_bounds,
     plot_flows,
+    plot_graph,
     plot_ledger,
     plot_path,
     plot_penalty,
     plot_tests,
     plot_trace,
 )
+from graphreg.plots.layouts import places
 from graphreg.plots.traces import _proved
 from graphreg.running import Record, Trace
 
@@ -462,3 +464,52 @@ def test_long_labels_lie_apart(pyplot):
     )
     assert len(boxes) == 30
     assert hidden <= 0.02 * sum(each.width * each.height for each in boxes)
+
+
+def graph_of(edges, labels):
+    loss = gr.MeanLoss(gr.NodeData.from_arrays(None, np.zeros((len(labels), 1)), labels))
+    graph = gr.Graph.from_edges(edges, nodes=labels)
+    return gr.Problem(loss + 0.1 * gr.TotalVariation(graph, gr.L2())).solve()
+
+
+def widths_and_distances(axes):
+    """Of the nodes that are drawn: their widths, and how far apart they are, in points."""
+    figure = axes.get_figure()
+    figure.draw_without_rendering()
+    drawn = [each for each in axes.collections if hasattr(each, "get_sizes") and len(each.get_offsets())]
+    wide = np.concatenate([np.broadcast_to(each.get_sizes(), len(each.get_offsets())) for each in drawn]) ** 0.5
+    at = axes.transData.transform(np.vstack([each.get_offsets() for each in drawn])) * 72.0 / figure.dpi
+    apart = np.linalg.norm(at[:, None] - at[None], axis=-1)
+    return wide, apart[~np.eye(len(at), dtype=bool)]
+
+
+@pytest.mark.parametrize("panels", [1, 2])
+def test_no_node_hides_another_in_a_long_graph(pyplot, panels):
+    """A path of 25 with chords and a node without edges: springs had curled it up."""
+    labels = [f"R{k:02d}" for k in range(25)]
+    edges = [*pairwise(labels[:24]), ("R00", "R05"), ("R02", "R08"), ("R13", "R19"), ("R14", "R21")]
+    figure = pyplot.figure(figsize=(6.0 * panels, 4.8), layout="constrained")
+    axes = plot_graph(graph_of(edges, labels), ax=figure.subplots(1, panels, squeeze=False)[0, -1])
+    wide, apart = widths_and_distances(axes)
+    assert len(set(wide)) == 1
+    assert wide[0] < apart.min()
+
+
+def test_nodes_that_are_put_close_are_small_and_their_labels_beside_them(pyplot):
+    near = {"a": (0.0, 0.0), "b": (0.01, 0.0), "c": (1.0, 1.0), "d": (1.01, 1.0)}
+    axes = plot_graph(graph_of([("a", "b"), ("b", "c"), ("c", "d")], list(near)), positions=near)
+    assert widths_and_distances(axes)[0].max() < 11.0
+    assert all(text.get_position() != (0.0, 0.0) for text in axes.texts)
+    far = plot_graph(graph_of([("a", "b"), ("b", "c"), ("c", "d")], list(near)))
+    assert all(text.get_position() == (0.0, 0.0) for text in far.texts)
+
+
+def test_parts_lie_beside_each_other(pyplot):
+    """Two rings, a pair and a node alone: each in a rectangle of its own."""
+    rings = [(k, (k + 1) % 6) for k in range(6)] + [(6 + k, 6 + (k + 1) % 5) for k in range(5)] + [(11, 12)]
+    place = places(list(range(14)), rings, None)
+    parts = [place[:6], place[6:11], place[11:13], place[13:]]
+    boxes = [(part.min(axis=0), part.max(axis=0)) for part in parts]
+    for (low, high), (lower, higher) in combinations(boxes, 2):
+        assert (high < lower).any() or (higher < low).any()
+    assert len({round(float(np.linalg.norm(place[a] - place[b])), 6) for a, b in rings[:6]}) == 1

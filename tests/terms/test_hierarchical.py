@@ -228,7 +228,7 @@ BAD = {
     "a node in no cluster": (
         lambda: hierarchical(columns(), {label: cluster for label, cluster in PAIRS.items() if label != "n29"}),
         DataError,
-        "'n29', which is not a node .*an entry in clusters",
+        "'n29', which is not a node .*or clusters",
     ),
     "singletons": (
         lambda: hierarchical(columns(), {f"n{i}": f"c{i}" for i in range(30)}),
