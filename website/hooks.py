@@ -193,7 +193,9 @@ def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
 
     def typeset(found: re.Match[str]) -> str:
         latex = unescape(found.group(2)).strip()
-        return convert(latex[2:-2], display="block" if latex.startswith("\\[") else "inline")
+        drawn = convert(latex[2:-2], display="block" if latex.startswith("\\[") else "inline")
+        # bars of norms as high as a letter: one that bears an index is no fence, and would stay small
+        return re.sub(r"<mo>(&#x02016;|&#x0007C;)", r'<mo stretchy="false">\1', drawn)
 
     def marked(found: re.Match[str]) -> str:
         file = Path(config["docs_dir"], page.file.src_uri).parent / found.group(1)

@@ -194,8 +194,8 @@ def _balance(form: Form, prices: Sequence[Array], flows: Sequence[Array]) -> tup
     """K'u + X'a, and at each node the lengths of what is added up."""
     balance, size = np.zeros(form.shape), np.zeros(form.n)
     for block, a in zip(form.samples, prices, strict=True):
-        block.add_adjoint(a, pull := np.zeros(form.shape))
-        balance, size = balance + pull, size + row_norm(pull)
+        block.add_adjoint(a, balance)
+        size += row_norm((abs(block.A).T @ np.abs(a).ravel()).reshape(form.shape))  # of each sample
     for edge, u in zip(form.edges, flows, strict=True):
         edge.add_adjoint(u, balance)
         if edge.map.edges is None:

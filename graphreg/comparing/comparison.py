@@ -233,6 +233,9 @@ class Comparison(Shown):
             "scored without the rows at nodes that lie: {}": self.liars,
         }
         lines += [said.format(", ".join(map(visible, names))) for said, names in remarks.items() if names]
+        if self.measure in MEASURES:
+            answers = "an answer, which may be their mean or polished, has solution.score(rows, by='all')"
+            lines.append(f"{self.measure} is that of the last iterates; {answers}")
         return [*lines, f"reference: {self.reference}"]
 
     def __str__(self) -> str:

@@ -77,7 +77,7 @@ def _read(asked: argparse.Namespace, rank: int, size: int) -> ModelFile:
 
 def _solved(file: ModelFile, asked: argparse.Namespace) -> LocalSolution:
     options: dict[str, Any] = {**file.options}
-    for name in ("gap", "rounds", "seconds"):
+    for name in ("gap", "rounds", "seconds", "progress"):
         if getattr(asked, name) is not None:
             options[name] = getattr(asked, name)
     if asked.checkpoint is not None:
@@ -117,6 +117,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--gap", type=float)
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--seconds", type=float)
+    parser.add_argument("--progress", action="store_true", default=None, help="show the rounds, as under mpiexec no "
+                        "process knows of a terminal; with --ranks where there is one")  # fmt: skip
     parser.add_argument("--checkpoint", type=Path, help="a folder in which the run is kept, and from which it goes on")
     parser.add_argument("--every", type=int, help="rounds after which it is kept; by default every 60 seconds")
     parser.add_argument("--sites", nargs="+", help="the sites of this process")
@@ -154,7 +156,8 @@ def launched(arguments: Sequence[str]) -> int:
     """The exit status of the command on the ranks that the arguments ask for."""
     asked, rest = launching().parse_known_args(arguments)
     _check(asked, rest)
-    command = [*_launcher(asked.ranks), sys.executable, "-m", "graphreg.mpi", *rest]
+    shown = ["--progress"] * (sys.stderr.isatty() and "--progress" not in rest)
+    command = [*_launcher(asked.ranks), sys.executable, "-m", "graphreg.mpi", *rest, *shown]
     environment = {**dict.fromkeys(THREADS, "1"), **os.environ}
     before = {number: signal.signal(number, _end) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:

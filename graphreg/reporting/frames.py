@@ -205,7 +205,8 @@ def lasting_names(clusters: Sequence[Array]) -> list[Array]:
 
 
 def _inherited(before: Array | None, now: Array, unused: int) -> tuple[Array, int]:
-    """The names of the clusters of now, and the first that is still unused."""
+    """The names of the clusters of now, and the first that is still unused. In a small graph a new cluster takes a name
+    that no cluster of now has, so that there is one for each."""
     user = now >= 0
     groups = np.unique(now[user])
     name_of: dict[int, int] = {}
@@ -217,8 +218,9 @@ def _inherited(before: Array | None, now: Array, unused: int) -> tuple[Array, in
             if old not in taken and new not in name_of:
                 name_of[new] = old
                 taken.add(old)
+    free = iter(sorted({*range(unused if len(now) <= NAMED else 0)} - {*name_of.values()}))
     for group in groups.tolist():
         if group not in name_of:
-            name_of[group] = unused
-            unused += 1
+            name_of[group] = next(free, unused)
+            unused = max(unused, name_of[group] + 1)
     return np.array([name_of.get(group, -1) for group in now.tolist()], dtype=int), unused

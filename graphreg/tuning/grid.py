@@ -17,6 +17,7 @@ from .. import checks
 from ..base.display import Suggesting
 from ..base.escaping import visible
 from ..base.gate import too_much
+from ..base.messages import shown
 from ..certificate import Certificate
 from ..errors import MethodError, ModelError, TermError, UnattainedError
 from ..form import Form
@@ -72,6 +73,10 @@ def grid(problem: Problem, parameter: Parameter, strengths: Any) -> tuple[Array,
 
 def checked_strengths(strengths: Iterable[Any]) -> Array:
     """Strengths as a user gives them, checked and sorted."""
+    if isinstance(strengths, Mapping):
+        raise ModelError(
+            f"strengths are numbers, as [0.1, 1.0], got {shown(strengths)}; parameter= names the Parameter"
+        )
     values = sorted(positive(each, f"the strength at position {place}") for place, each in enumerate(strengths))
     if not values:
         raise ModelError("strengths is empty; give at least one, or how many there are to be")

@@ -163,3 +163,14 @@ def test_names_are_shown_and_not_obeyed():
     for text in (str(kkt), repr(kkt), kkt._repr_html_()):
         assert not unprintable(text)
         assert "<script" not in text
+
+
+def test_without_edges_a_balance_is_compared_with_the_pulls_of_the_samples():
+    """What is left was the only vector there, and said to be all of it."""
+    rng = np.random.default_rng(1)
+    graph = nx.empty_graph(3)
+    samples = {i: (rng.normal(size=(5, 2)), rng.normal(size=5)) for i in graph}
+    problem = gr.Problem(gr.SquaredLoss(gr.NodeData.from_dict(samples)) + 0.1 * gr.TotalVariation(graph, gr.L2()))
+    lengths = problem.solve().kkt().table.query("measure == @LENGTH")
+    assert len(lengths) == 2
+    assert (lengths["scaled"] < 1e-12).all()

@@ -282,3 +282,9 @@ def test_a_picture_on_given_axes_has_its_legend(pyplot, found):
         assert len(given.get_legend().get_texts()) == 4
         assert given.get_title()
         assert all(axes.get_legend() is None for axes in found.figure(y).axes)  # it has one for all
+
+
+def test_it_is_said_of_which_point_a_score_is(classes, found):
+    """Beside Consensus an answer is the mean, and has another score than the nodes."""
+    assert "is that of the last iterates; an answer" in str(found)
+    assert "last iterates" not in str(gr.compare(classes[0], [gr.PrimalDual()], rounds=5))

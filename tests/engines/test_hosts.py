@@ -167,7 +167,7 @@ def test_a_host_that_has_ended_is_named_and_one_that_is_interrupted_goes_on(numb
 # ---- the coordinator -------------------------------------------------------------------------------------------------
 ENDLESS = """
 import graphreg as gr, networkx as nx, numpy as np, time
-data = gr.NodeData.from_arrays(np.eye(4), np.arange(4.0), np.arange(4))
+data = gr.NodeData.from_arrays(np.eye(4) + 0.1, np.exp(np.arange(4.0)), np.arange(4))  # no gap of 0
 model = gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(nx.path_graph(4), gr.L2()))
 last = time.monotonic()
 def tell(record):

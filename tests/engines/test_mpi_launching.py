@@ -169,3 +169,13 @@ def test_a_job_within_a_job_is_refused(monkeypatch, capsys):
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "4")
     assert main(["model.toml", "--ranks", "2"]) == 1
     assert "belongs to an MPI job already" in capsys.readouterr().err
+
+
+def test_a_job_on_a_terminal_shows_its_rounds(monkeypatch):
+    """No rank knows of the terminal: under mpiexec it writes into a pipe."""
+    asked = []
+    monkeypatch.setattr("graphreg.mpi.command._started", lambda command, *rest: asked.append(command) or 0)
+    for terminal in (True, False):
+        monkeypatch.setattr("sys.stderr.isatty", lambda terminal=terminal: terminal)
+        assert main(["model.toml", "--ranks", "2"]) == 0
+    assert [command[-1] for command in asked] == ["--progress", "model.toml"]

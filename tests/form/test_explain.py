@@ -83,8 +83,8 @@ def test_the_primal_is_the_sum_with_its_scalings_and_sizes():
         "20 samples at 5 nodes",
         "5 edges e = (i, j), all weights A_e = 0.5",
         "2 connected components",
-        "2 without data (5, alone)",
-        "1 without edges (alone)",
+        "2 nodes without data (5, alone)",
+        "1 node without edges (alone)",
         "d = 4: intercept, x0, x1, x2",
         "7 nodes, all weights 1, ",
         "all coordinates but intercept",
@@ -520,3 +520,12 @@ def test_targets_that_are_coded_are_explained(loss, targets, said):
     for text in (str(problem), str(problem.dual())):
         rows = [" ".join(line.split()[1:]) for line in text.splitlines() if line.split()[:1] == ["y_r"]]
         assert rows == [said] * bool(said)
+
+
+def test_a_list_of_long_labels_breaks_in_latex():
+    towns = [f"the town of {name}" for name in "ABCDEFGH"]
+    loss = gr.MeanLoss(gr.NodeData.from_arrays(None, np.arange(8.0), towns))
+    latex = gr.Problem(loss + 0.1 * gr.TotalVariation(nx.path_graph(towns), gr.L2())).latex()
+    (start,) = (k for k, line in enumerate(latex.splitlines()) if r"\text{nodes}" in line)
+    assert "connected component" not in latex.splitlines()[start]
+    assert latex.splitlines()[start + 1].startswith(r"& \qquad \text{")

@@ -251,7 +251,9 @@ def test_a_label_that_only_looks_otherwise_is_no_new_node(data_at, rows_at, how)
         gr.Problem(fit + gr.L1()(gr.w.at(rows_at) - gr.w.at(data_at[1])))
     with pytest.raises(DataError, match="of a graph or path, and has no data, and is "):
         gr.Problem(fit + gr.L1()(gr.w.along([rows_at, "x", "y"], 2)))
-    assert "1 without data (z)" in str(gr.Problem(fit + gr.L1()(gr.w.at("z"))))  # another node is legal, and counted
+    assert "1 node without data (z)" in str(
+        gr.Problem(fit + gr.L1()(gr.w.at("z")))
+    )  # another node is legal, and counted
 
 
 def test_formulas_say_at_which_nodes_and_over_which_groups():

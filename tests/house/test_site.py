@@ -33,6 +33,13 @@ def test_inner_products_are_shown_and_not_taken_for_elements(hooks):
     assert made == html.replace("<x, u>", "&lt;x, u&gt;").replace("<gradient(z), x - z>", "&lt;gradient(z), x - z&gt;")
 
 
+def test_bars_of_norms_are_as_high_as_letters_where_they_bear_an_index(hooks):
+    made = hooks.on_page_content(
+        r'<span class="arithmatex">\(\lVert w \rVert_2 + \lvert x \rvert\)</span>', None, None, None
+    )
+    assert made.count('<mo stretchy="false">&#x02016;</mo>') == made.count('<mo stretchy="false">&#x0007C;</mo>') == 2
+
+
 def test_no_cell_ends_in_braces_that_would_be_taken_for_attributes():
     pages = sorted(DOCS.rglob("*.md"))
     bad = [(page.name, row) for page in pages for row in page.read_text(encoding="utf-8").splitlines() if "} |" in row]

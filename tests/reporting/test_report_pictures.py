@@ -15,7 +15,7 @@ import graphreg as gr
 from graphreg.errors import ModelError
 from graphreg.plots import outlines_of
 from graphreg.reporting import outlines as maps
-from graphreg.reporting.frames import lasting_names
+from graphreg.reporting.frames import NAMED, lasting_names
 from graphreg.reporting.outlines import drawn, drawn_places, fitted
 
 SQUARES = [[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]
@@ -201,6 +201,14 @@ def test_a_cluster_keeps_the_name_of_its_larger_part():
     assert named[1][5] == named[0][5]
     assert named[0][0] != named[0][2]
     assert named[1][0] == 0  # the largest over all frames
+
+
+def test_of_few_nodes_each_that_is_alone_has_a_letter():
+    """Names that went by were never taken again: the eighth of eight had none."""
+    one, two, alone = np.zeros(8, dtype=int), np.repeat([0, 1], 4), np.arange(8)
+    for names in (named := lasting_names([alone, one, alone, two, alone])):
+        assert (names < NAMED).all()
+    assert sorted(named[2]) == sorted(named[4]) == list(range(8))
 
 
 def test_names_do_not_depend_on_numbers():

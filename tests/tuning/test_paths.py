@@ -247,6 +247,7 @@ def test_points_whose_infimum_is_not_attained_are_those_of_the_file(tmp_path):
         ([np.inf], "got inf"),
         ([1.0, 2.0, 1.0], "the strength 1 is given twice"),
         (["a"], "must be a positive number, got 'a'"),
+        ({"lam": [0.1]}, r"strengths are numbers, as \[0.1, 1.0\], got .*parameter= names the Parameter"),
         ("0.1", "must be a sequence"),
         ([True], "got True"),
         ([], "empty"),

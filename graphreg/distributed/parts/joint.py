@@ -179,7 +179,7 @@ def solve_part(part: Part, owner: Array, method: AbstractIteration, budget: Budg
         labels,
         tuple(part.form.space.names),
         w[mine],
-        "certified" if ended == "gap" else "no_certificate",
+        "certified" if ended == "gap" else "budget" if np.isfinite(run.gap()) else "no_certificate",
         *run.best,
         run.gap(),
         rounds,

@@ -179,7 +179,8 @@ class LocalSolution:
     coef : (k, d) array
         Their parameters.
     status : str
-        "certified" where ``relative_gap`` is at most what was asked for, else "no_certificate".
+        "certified" where ``relative_gap`` is at most what was asked for; "budget" where rounds or seconds were used up
+        first; "no_certificate" where there is no lower bound.
     dual, primal : float
         Proved: ``dual <= optimum <= primal``, of the whole problem.
     relative_gap : float

@@ -112,7 +112,7 @@ def _nodes(form: Form) -> list[Row]:
     facts = prose(f"; {count(form.n_components, 'connected component')}")
     for which, word in ((silent[:n], "without data"), (alone[:n], "without edges")):
         if which.any() and not which.all():
-            facts += prose(f", {int(which.sum())} {word} (") + some(labels[which], 3) + prose(")")
+            facts += prose(f", {count(int(which.sum()), 'node')} {word} (") + some(labels[which], 3) + prose(")")
     size = f"n = {form.n}" + (f", of which {n} are observed" if form.latent else "")
     rows = [Row(prose("nodes"), prose(f"{size}: ") + some(labels) + facts)]
     rows += [Row(prose("doubt"), prose(form.space.doubt))] * bool(form.space.doubt)

@@ -221,7 +221,8 @@ def _lines(row: Row, between: str, beside: bool) -> list[str]:
     """A row in LaTeX, in lines that a slide has room for; of a note that is too long the beginning stands beside the
     formula, or all of it below."""
     formula, note = row.math, row.note
-    if not note or len(formula.text) + len(note.text) <= SLIDE or prose(note.text) != note:
+    whole = note.latex.replace(r"}\text{", "") == prose(note.text).latex  # no formula, in one piece or several
+    if not note or len(formula.text) + len(note.text) <= SLIDE or not whole:
         return [formula.latex + (between + note.latex if note else "")]
     lead = " " * len(formula.text) * beside
     first, *pieces = [prose(piece.strip()).latex for piece in textwrap.wrap(note.text, SLIDE, initial_indent=lead)]

@@ -90,7 +90,7 @@ function nodeRows(frame, i, most) {
 }
 function edgeRows(frame, e) {
   return [["term", D.slices[D.edges.block[e]].name], ["ends", stateOf(frame, e)], ["difference", fmt(frame.edge.distance[e])], ["flow", fmt(frame.edge.flow[e])],
-    ["capacity", capacityOf(frame, e)], ["used", D.slices[D.edges.block[e]].limited ? fmt(100 * frame.edge.used[e], 3) + " %" : "no capacity"],
+    ["capacity in its direction", capacityOf(frame, e)], ["used", D.slices[D.edges.block[e]].limited ? fmt(100 * frame.edge.used[e], 3) + " %" : "no capacity"],
     ["share of the gap", fmt(frame.edge.residual[e], 3)]];
 }
 function showDetail(frame) {
