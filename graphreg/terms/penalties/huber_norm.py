@@ -20,7 +20,8 @@ from .l2 import L2
 @dataclass(frozen=True)
 class HuberNorm(AbstractSmoothPenalty):
     """Quadratic near 0 and a norm far from it: ``1/2 ||z||_2^2`` up to ``||z||_2 = delta``, then
-    ``delta ||z||_2 - delta^2/2``. It does not fuse edges, and does not fight large differences.
+    ``delta ||z||_2 - delta^2/2``. It does not fuse edges, and pulls at
+    large differences as hard as ``delta`` times `L2` does.
 
     ``phi*(u) = 1/2 ||u||_2^2`` where ``||u||_2 <= delta`` and +inf elsewhere: it is the Moreau envelope of
     ``delta ||.||_2`` (Parikh and Boyd, Proximal algorithms, 3.1).
