@@ -118,7 +118,8 @@ def plot_bounds(solutions: Solution | Sequence[Solution], x: str = "rounds", ax:
     """The certified lower and upper bound of the optimum by what they cost, and the gap between them below.
 
     Large markers are certificates: the optimum of the problem lies between the two lines, the best bounds so far. The
-    small grey dots behind are screens, which certify nothing: the objective at the iterate, below the estimated gap.
+    small grey dots behind are screens, which certify nothing: the objective at the iterate, or at what it was
+    merged into (``polish``), below the estimated gap.
 
     Where the ticks of the objective would differ in their last digits only, they are what lies above the best lower
     bound, which the title says, in the unit that the label names.
@@ -169,7 +170,8 @@ def plot_bounds(solutions: Solution | Sequence[Solution], x: str = "rounds", ax:
         locator: Any = below.xaxis.get_major_locator()
         locator.set_params(integer=True, min_n_ticks=1)
     titled(axes, _proved(lower, upper))
-    legend_below(below, *axes.get_legend_handles_labels())
+    whole: Any = axes.get_figure(root=True)
+    legend_below(below if whole.get_layout_engine() else axes, *axes.get_legend_handles_labels())
     return axes
 
 

@@ -14,7 +14,8 @@ from ...base.shortcuts import shortcut
 WIDTH = 110  # of a printed page
 SHORT_HEADING = 12  # in LaTeX a longer one has a line of its own
 COLUMN = 62  # formulas up to this long have their note beside them, longer ones below
-SLIDE = 72  # characters of a line of LaTeX, which does not break by itself
+SLIDE = 72  # characters of a line of a formula in LaTeX, which does not break by itself
+WORDS = 64  # of one of words, which are wider
 GREEK = frozenset(
     {"alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "lambda", "mu", "nu", "xi", "pi"}
     | {"rho", "sigma", "tau", "phi", "chi", "psi", "omega", "Gamma", "Delta", "Theta", "Lambda", "Sigma", "Phi"}
@@ -221,18 +222,24 @@ def _lines(row: Row, between: str, beside: bool) -> list[str]:
     """A row in LaTeX, in lines that a slide has room for; of a note that is too long the beginning stands beside the
     formula, or all of it below."""
     formula, note = row.math, row.note
-    whole = note.latex.replace(r"}\text{", "") == prose(note.text).latex  # no formula, in one piece or several
-    if not note or len(formula.text) + len(note.text) <= SLIDE or not whole:
+    if not note or len(formula.text) + len(note.text) <= WORDS:
         return [formula.latex + (between + note.latex if note else "")]
-    lead = " " * len(formula.text) * beside
-    first, *pieces = [prose(piece.strip()).latex for piece in textwrap.wrap(note.text, SLIDE, initial_indent=lead)]
+    first, *pieces = _pieces(note, len(formula.text) * beside)
     start = [formula.latex + between + first] if beside else [formula.latex, r"\qquad " + first]
     return start + [r"\qquad " + piece for piece in pieces]
+
+
+def _pieces(said: Math, lead: int = 0) -> list[str]:
+    """Words in LaTeX, in lines that a slide has room for; in one where they hold a formula."""
+    if said.latex.replace(r"}\text{", "") != prose(said.text).latex:
+        return said.latex.replace(r"\text{ and }", "\n" + r"\text{and }").split("\n")
+    return [prose(piece.strip()).latex for piece in textwrap.wrap(said.text, WORDS, initial_indent=" " * lead)]
 
 
 def _section_latex(section: Section) -> list[str]:
     rows = [line for row in section.rows for line in _lines(row, r" \qquad ", beside=False)]
     heading = section.heading
-    if len(heading.text) > SHORT_HEADING:  # it has a line of its own
-        return ["& " + heading.latex, *(rf"& \quad {row}" for row in rows)]
+    if len(heading.text) > SHORT_HEADING:  # it has lines of its own
+        first, *rest = _pieces(heading)
+        return ["& " + first, *(rf"& \qquad {each}" for each in rest), *(rf"& \quad {row}" for row in rows)]
     return [rf"{heading.latex} \quad & \quad {rows[0]}", *(rf"& \quad {row}" for row in rows[1:])]

@@ -62,7 +62,7 @@ function showBounds(frame, marker) {
   const drawn = (r) => { const points = pointsOf(r); return points.length > 1 && points.some((p) => p.round >= 1); };
   const traced = runs.filter(drawn), silent = runs.filter((r) => !drawn(r)); // a start that is certified has no round
   const words = $("bounds-words"), at = marker === null ? null : traced[0] && recordAt(traced[0].trace, marker);
-  words.textContent = traced.length ? "Distances are relative to the size of the best bounds, and measured from the best bound of the other side. Marks are certified; small grey rings are objectives of iterates as they were computed. The orange line is where the slider stands, on the first run. " : "";
+  words.textContent = traced.length ? "Distances are relative to the size of the best bounds, and measured from the best bound of the other side. Marks are certified; small grey rings are objectives as cheap checks computed them, of an iterate or of what it was merged into. The orange line is where the slider stands, on the first run. " : "";
   if (D.between) words.textContent += D.between + " ";
   for (const r of silent) words.textContent += `${r.name} ${!r.trace.length ? "has no rounds" : r.trace.some((each) => each.round >= 1) ? "has one check" : "needed no round"} here, and so has no picture${r.end ? `; its bounds: ${fmt(r.end.dual, 8)} ≤ optimum ≤ ${fmt(r.end.primal, 8)}` : ""}. `;
   for (const svg of [$("by-round"), $("by-bytes")]) svg.parentNode.hidden = !traced.length;

@@ -50,9 +50,9 @@ function showEdge(frame) {
   const equality = Number.isFinite(residual)
     ? `φ(z) + φ*(u) − zu = ${fmt(f)} + ${fmt(g)} − ${fmt(product)} = ${fmt(Math.abs(residual) < 2e-6 * (f + g + Math.abs(product)) ? 0 : residual, 3)}, to the six digits of this page: 0 exactly where u is a slope (subgradient) of φ at z.`
     : `The flow is outside of the domain of φ*, which is +∞ there: u is no slope of φ.`;
-  words.textContent = `${between}, ${term.name}${way}: the difference is z = ${fmt(s.z)}${s.z === 0 && frame.edge.distance[e] > 0 ? ` (the ends are ${fmt(frame.edge.distance[e], 2)} apart here)` : ""}, the flow u = ${fmt(s.t)}. ${equality} ${whole}`;
+  words.textContent = `${between}, ${term.name}${way}: the difference is z = ${fmt(s.z)}${s.z === 0 && frame.edge.distance[e] > 0 ? ` (the ends are ${fmt(frame.edge.distance[e], 2)} apart here)` : ""}, the flow${several ? ", in that direction," : ""} u = ${fmt(s.t)}. ${equality} ${whole}`;
   chart($("primal"), "the penalty φ, and the line of slope u through its point", "difference z", s.f, reach, [s.z, f], s.t, s.wall === 0 ? [0] : []);
-  chart($("dual"), "its conjugate φ*, and the line of slope z", "flow u", s.g, high, [s.t, Number.isFinite(g) ? g : 0], s.z, s.edge ? [-s.edge, s.edge] : []);
+  chart($("dual"), "its conjugate φ*, and the line of slope z", several ? "flow u in that direction" : "flow u", s.g, high, [s.t, Number.isFinite(g) ? g : 0], s.z, s.edge ? [-s.edge, s.edge] : []);
   $("primal").setAttribute("aria-label", `The penalty of the edge between ${between} against the difference of its ends. Point: z = ${fmt(s.z)}, φ(z) = ${fmt(f)}; the line through it has the slope u = ${fmt(s.t)}.`);
   $("dual").setAttribute("aria-label", `The conjugate of the penalty against the flow. Point: u = ${fmt(s.t)}, φ*(u) = ${fmt(g)}; the line through it has the slope z = ${fmt(s.z)}.`);
 }
