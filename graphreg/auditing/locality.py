@@ -269,11 +269,12 @@ def mass(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Mass | No
     some = np.isin(np.arange(n), np.linspace(0, n - 1, min(IMPULSES, n)).astype(int))
     kept: dict[Hashable, float] = {}
     sums: dict[Hashable, float] = {}
-    weights, anchor, todo = None, n - 1, np.ones(n, dtype=bool)
+    weights, todo = None, np.ones(n, dtype=bool)
+    anchor = n - 1 if apart[n - 1].any() else int(np.argmax(apart.sum(axis=1)))
     while (far := todo & apart[anchor]).any():
         flat = nearly_flat(problem, labels[anchor], FLAT, FLAT)
         rounds = partial(run, algorithm, flat, MASS_ROUNDS, seed=seed)
-        asked = some & (np.arange(n) < anchor if todo.all() else far)
+        asked = some & (np.arange(n) < anchor if anchor == n - 1 else far)
         constant, impulses = _mixed(rounds, asked, problem.form.d, IMPULSE * unit_of(problem.form))
         if constant is None:
             return None

@@ -141,8 +141,8 @@ def _frame_of(thread: int | None) -> FrameType | None:
     (gh-106883)."""
     with _looking:
         collects = gc.isenabled()
-        gc.disable()
         try:
+            gc.disable()
             return sys._current_frames().get(thread or 0)  # pyright: ignore[reportPrivateUsage]  (no other way)
         finally:
             if collects:

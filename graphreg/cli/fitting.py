@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -99,13 +100,13 @@ def fit(
         text = found.code() if code else "\n\n".join([typed(str(found)), *map(str, more)])
         cluster = [clusters.labels[node] for node in coefficients.index]
         coefficients.insert(len(coefficients.columns), "cluster", cluster, allow_duplicates=True)
-
-        def draw(figure: Any) -> None:
-            figure.set_size_inches(12.0, 4.8)  # two panels
-            found.plot(figure)
-
-        to.deliver((found, *more), coefficients.reset_index(), document, draw, text)
+        to.deliver((found, *more), coefficients.reset_index(), document, partial(_draw, found), text)
     return exits.of_status(found.solution.status) or (exits.CERTIFIED if more or intervals is None else exits.DATA)
+
+
+def _draw(found: Any, figure: Any) -> None:
+    figure.set_size_inches(12.0, 4.8)  # two panels
+    found.plot(figure)
 
 
 def _predicted(found: Any, rows: Path, unseen: str) -> Any:

@@ -284,11 +284,14 @@ def test_rows_of_other_sums_are_seen_at_every_node(i):
 
 def test_of_a_star_the_middle_is_not_tried():
     samples = {i: ([[1.0]], [float(i)]) for i in range(5)}
-    problem = gr.Problem(gr.SquaredLoss(gr.NodeData.from_dict(samples)) + gr.Consensus(nx.star_graph(4)))
+    loss = gr.SquaredLoss(gr.NodeData.from_dict(samples))
+    problem = gr.Problem(loss + gr.Consensus(nx.star_graph(4)))
     found = mass(algorithm_of(gossip), problem, 0)
     assert found is not None
     assert set(found.kept) == {1, 2, 3, 4}
-    whole = gr.Problem(gr.SquaredLoss(gr.NodeData.from_dict(samples)) + gr.Consensus(nx.complete_graph(5)))
+    last = nx.relabel_nodes(nx.star_graph(4), {0: 4, 4: 0})  # whose node of losses is near all others
+    assert set(mass(algorithm_of(gossip), gr.Problem(loss + gr.Consensus(last)), 0).kept) == {0, 1, 2, 3}
+    whole = gr.Problem(loss + gr.Consensus(nx.complete_graph(5)))
     assert mass(algorithm_of(gossip), whole, 0) is None
 
 
