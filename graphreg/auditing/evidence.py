@@ -39,6 +39,7 @@ class Evidence:
         self.explicit = claims is not None
         self.found: list[Finding] = []
         self.at: Callable[[str], None] = lambda stage: None
+        self.doubtful: Finding | None = None  # of locality, in place of reads that another mistake makes needless
 
     def add(self, evidence: str, outcome: str, sentence: str) -> None:
         self.found.append(Finding(evidence, outcome, sentence))
@@ -111,12 +112,15 @@ class Evidence:
             if sums:
                 why = f"it records sums over all nodes ({sums} in the main run), by which they may"
                 self.add("locality", "remark", f"{said}; {why}")
-            elif sure or (self.explicit and "local" in self.claims):
+                return
+            why = "a server or one place" if apart else "several exchanges in a round, one after the other"
+            doubt = Finding("locality", "remark", f"{said}; {why}, or reads of non-neighbours: no telling which")
+            if sure or (self.explicit and "local" in self.claims):
                 name = f"read of a non-neighbour: node {found.pair(*early[0])}"
                 self._claimed("local", "locality", said, name if sure else "")
+                self.doubtful = doubt if not (apart or self.explicit) and found.share_early > SOME else None
             else:
-                why = "a server or one place" if apart else "several exchanges in a round, one after the other"
-                self.add("locality", "remark", f"{said}; {why}, or reads of non-neighbours: no telling which")
+                self.found.append(doubt)
         else:
             pace = "" if (hops := found.hops_a_round) == 1 else f"; about {hops} exchanges a round, everywhere"
             self.add("locality", "holds", f"no node hears of another before its messages can come ({tried}){pace}")
@@ -204,9 +208,12 @@ class Evidence:
 
     # ---- all of them -------------------------------------------------------------------------------------------------
     def ordered(self) -> tuple[Finding, ...]:
-        """The findings in the order of the evidence; the first name is the name, the others are consistent with it."""
-        out: list[Finding] = []
-        for each in sorted(self.found, key=lambda found: (*ORDER, found.evidence).index(found.evidence)):
+        """The findings in the order of the evidence; the first name is the name, the others are consistent with it. A
+        limit that balances another problem exactly needs no reads that may be several exchanges."""
+        found, out = self.found, list[Finding]()
+        if self.doubtful and any((each.evidence, each.outcome) == ("balance", "name") for each in found):
+            found = [self.doubtful, *(each for each in found if each.evidence != "locality")]
+        for each in sorted(found, key=lambda found: (*ORDER, found.evidence).index(found.evidence)):
             named = any(other.outcome == "name" for other in out)
             out.append(replace(each, outcome="consistent") if named and each.outcome == "name" else each)
         return tuple(out)

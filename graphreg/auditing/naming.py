@@ -169,6 +169,8 @@ def names(seen: Examined, noisy: bool, seeded: bool) -> Iterator[Finding]:
         if again:
             yield from _of_weak_coupling(seen)
             yield from _of_steps(seen)
+        why = "it never settles, and has no limit that balance, mixing, dictionary, drift and start could be asked of"
+        yield Finding("balance", "not tried", why)
         return
     consensus = any(is_equality(edge.penalty, form.width(edge)) for edge in form.edges if not edge.ground)
     families: list[Family] = [] if noisy else balanced(form.frozen(), limit.point)

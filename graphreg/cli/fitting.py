@@ -97,11 +97,21 @@ def fit(
             written = escaping.table(_predicted(found, rows, unseen))
             folder.write_all(predictions.parent, {predictions.name: written})
         more = [] if intervals is None else _intervals(found, intervals, document)
-        text = found.code() if code else "\n\n".join([typed(str(found)), *map(str, more)])
+        text = _code(found, table, edges, asked) if code else "\n\n".join(typed(str(each)) for each in (found, *more))
         cluster = [clusters.labels[node] for node in coefficients.index]
         coefficients.insert(len(coefficients.columns), "cluster", cluster, allow_duplicates=True)
         to.deliver((found, *more), coefficients.reset_index(), document, partial(_draw, found), text)
     return exits.of_status(found.solution.status) or (exits.CERTIFIED if more or intervals is None else exits.DATA)
+
+
+def _code(found: Any, table: Path, edges: Path, asked: dict[str, Any]) -> str:
+    """The lines of Python, which begin with the two files."""
+    from ..fitting import READ, Asked
+
+    how = {each.name: asked[each.name] for each in fields(Asked) if asked[each.name] is not None}
+    given = "".join(f", {name}={value!r}" for name, value in {**how, "strengths": [1.0]}.items())
+    read = f"fit = gr.fit({str(table)!r}, {str(edges)!r}{given})  # whose rows and graph are taken"
+    return str(found.code().replace(READ, f"{read}\nframe, graph = fit.rows.frame, fit.graph"))
 
 
 def _draw(found: Any, figure: Any) -> None:

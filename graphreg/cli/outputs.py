@@ -13,7 +13,7 @@ import click
 
 from ..base import escaping
 from . import exits
-from .program import FILE, Command, force_option, json_option, quiet_option
+from .program import FILE, Command, force_option, json_option, quiet_option, typed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,7 +75,7 @@ class Outputs:
             title = f"graphreg {click.get_current_context().info_name}"
             with pd.option_context("display.max_rows", MOST, "display.max_columns", None):
                 head = f"<p><strong>{escape(warning)}</strong></p>\n" if warning else ""
-                parts = [each._repr_html_() for each in (found if isinstance(found, tuple) else (found,))]
+                parts = [typed(each._repr_html_()) for each in (found if isinstance(found, tuple) else (found,))]
             folder.write_all(self.html.parent, {self.html.name: plain_page(title, head + "".join(parts))})
         undrawn: dict[str, str] = {}
         if self.picture is not None and draw is not None:

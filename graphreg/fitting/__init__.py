@@ -1,5 +1,6 @@
 """From a messy table and a graph to an answer: `fit`."""
 
+from .fit import READ as READ
 from .fit import Fit as Fit
 from .matching import doubts as doubts
 from .matching import refuse_look_alikes as refuse_look_alikes

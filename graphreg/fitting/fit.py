@@ -34,6 +34,7 @@ WIDTH = 12  # of what stands before a line
 THIS, ALL, EACH = "this fit", "one model for all", "every node alone"
 UNKNOWN = "the strengths are your own; strengths=20, say, has both ends"
 MOST = 60  # intervals in a report
+READ = "# frame: the rows without gaps, fit.rows.frame; graph: with every node of the rows, fit.graph"
 STAR = "graph = gr.Graph.from_edges([(graph.labels[0], label) for label in graph.labels[1:]])"
 STARRED = "the edges counted here are those of a star that joins all nodes to one, not of the graph that was given"
 ERRORS = "+- one standard error"
@@ -334,7 +335,7 @@ class Fit(Shown):
                 "import graphreg as gr",
                 "",
                 *(f"# {remark}" for remark in self.remarks),
-                "# frame: the rows without gaps, fit.rows.frame; graph: with every node of the rows, fit.graph",
+                READ,
                 *(["# one model for all nodes predicts best: a star joins them", STAR] if self.takes_all else []),
                 f"data = gr.NodeData.from_frame(frame, {', '.join(read)})",
                 f'strength = gr.Parameter({float(found.chosen["strength"])!r}, name="strength")  # that of the fit',

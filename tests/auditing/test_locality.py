@@ -464,3 +464,34 @@ def test_an_audit_of_a_loss_of_rows():
     assert report.ok
     assert {"limit", "repetition", "order", "steps"} <= {each.evidence for each in report.findings}
     assert {each.outcome for each in report.findings if each.evidence != "locality"} <= {"holds", "not tried"}
+
+
+@pytest.mark.parametrize(("factor", "name"), [(1.0, ""), (2.0, "the losses of the node 3 x 2")])
+def test_two_exchanges_a_round_are_no_read_where_a_limit_balances_exactly(factor, name):
+    """Gradient tracking that adapts and then combines, at whose node 3 losses may count twice."""
+    rng, path = np.random.default_rng(0), nx.path_graph(6)
+    samples = {i: (X := rng.normal(size=(5 + i, 2)), X @ [i, -1.0] + rng.normal(size=5 + i)) for i in path}
+    problem = gr.Problem(gr.SquaredLoss(gr.NodeData.from_dict(samples)) + gr.Consensus(path))
+
+    def tracking(problem):
+        o = problem.oracles()
+        W, step, times = (
+            metropolis(problem),
+            0.1 / max(o.smoothness),
+            np.where(np.arange(o.n) == 3, factor, 1.0)[:, None],
+        )
+        w = np.zeros((o.n, o.d))
+        y = g = times * o.gradient(w)
+        while True:
+            w = W @ (w - step * y)
+            new = times * o.gradient(w)
+            y, g = W @ (y + new - g), new
+            yield w
+
+    report = gr.audit(problem, tracking)
+    assert report.verdict == ("wrong" if name else "right")
+    assert report.name.startswith(name)
+    assert bool(report.name) == bool(name)
+    (found,) = (each for each in report.findings if each.evidence == "locality")
+    assert found.outcome == "remark"
+    assert "no telling which" in found.sentence

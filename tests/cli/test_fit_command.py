@@ -359,3 +359,25 @@ def test_a_first_word_comes_before_what_takes_long_to_import(folder, more, seen)
     assert (b"starting" in said) is seen
     if seen:
         assert said.index(b"starting") < said.index(b"scipy")
+
+
+def test_a_page_speaks_as_what_is_printed_does(folder):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"region": np.repeat(list("abcdef"), 20), "x": rng.normal(size=120), "kind": ["u", "v"] * 60})
+    table["y"] = rng.poisson(np.exp(table["x"] * np.where(table["region"] < "d", 1, -1)))
+    table.to_csv("table.csv", index=False)
+    pd.DataFrame({"from": list("abcde"), "to": list("bcdef")}).to_csv("path.csv", index=False)
+    asked = ("--target", "y", "--node", "region", "--strengths", "5.0")
+    done = run("fit", "table.csv", "path.csv", *asked, "--html", "fit.html")
+    page = (folder / "fit.html").read_text()
+    for said in (done.stdout, page):
+        assert "--prove looks for proofs" in " ".join(said.split())
+    assert "prove=True" not in page
+
+
+def test_the_code_runs_as_it_is_printed(folder):
+    asked = ("fit", "visits.csv", "edges.csv", *ASKED, "--missing", "drop", "--loss", "HuberLoss(delta=2.5)")
+    there = {}
+    exec(run(*asked, "--code").stdout, there)
+    certificate = json.loads(run(*asked, "--json").stdout)["certificate"]
+    assert there["solution"].objective == pytest.approx(certificate["primal"], rel=1e-5)

@@ -7,7 +7,7 @@ from rooms import PACKAGE, trees
 from survey import AROUND, CORE, FIGURES, HOUSE, circles, holds, room_of
 
 LIMITS = {
-    "lines of code": 51_680,  # what eighteen readers found (500, of which 270 were given back), losses with domains
+    "lines of code": 51_700,  # what eighteen readers found (500, of which 270 were given back), losses with domains
     "lines of code in the core": 24_745,  # own losses that reach their infimum, alarms and imports
     "files": 471,  # conic/, four for formulas; fitting/ (2), cli/fitting.py, units.py; federated (5); joint.py
     "arrows upwards": 1,
