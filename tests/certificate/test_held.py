@@ -378,7 +378,7 @@ def test_a_smaller_gap_is_advised_only_where_it_may_help():
 def test_the_verb_that_is_advised_where_rows_are_no_edges_says_something(penalty):
     data = gr.NodeData.from_arrays(None, np.arange(4.0) ** 2, range(4))
     solution = gr.Problem(gr.MeanLoss(data) + penalty(w.along(range(4), 2))).solve()
-    (note,) = solution.flows.table().assumed
+    note, *_ = solution.flows.table().assumed
     assert "clusters()" not in note
     assert note.endswith("what holds at every optimum is said by solution.held()")
     with pytest.raises(TermError, match=r"make no clusters; solution\.held\(\) tells"):

@@ -175,6 +175,7 @@ def test_a_job_on_a_terminal_shows_its_rounds(monkeypatch):
     """No rank knows of the terminal: under mpiexec it writes into a pipe."""
     asked = []
     monkeypatch.setattr("graphreg.mpi.command._started", lambda command, *rest: asked.append(command) or 0)
+    monkeypatch.setattr("graphreg.mpi.command._launcher", lambda ranks: ["mpiexec"])
     for terminal in (True, False):
         monkeypatch.setattr("sys.stderr.isatty", lambda terminal=terminal: terminal)
         assert main(["model.toml", "--ranks", "2"]) == 0

@@ -220,7 +220,7 @@ def test_what_is_not_certified_warns():
         (GraphError, "a frame of edges has", lambda: GraphRegressor(X).fit(F, Y, node=NODE)),
         (
             DataError,
-            r"not a node of .* add it \(Graph.from_edges\(",
+            r"not a node of .* add it to all nodes \(Graph.from_edges\(",
             lambda: GraphRegressor([("m0", "m1")]).fit(F, Y, node=NODE),
         ),
         (TermError, "'L3' is no penalty", lambda: GraphRegressor(GRAPH, penalty="L3").fit(F, Y, node=NODE)),
