@@ -233,7 +233,8 @@ def _pieces(said: Math, lead: int = 0) -> list[str]:
     """Words in LaTeX, in lines that a slide has room for; in one where they hold a formula."""
     if said.latex.replace(r"}\text{", "") != prose(said.text).latex:
         return said.latex.replace(r"\text{ and }", "\n" + r"\text{and }").split("\n")
-    return [prose(piece.strip()).latex for piece in textwrap.wrap(said.text, WORDS, initial_indent=" " * lead)]
+    pieces = textwrap.wrap(said.text, WORDS, initial_indent=" " * lead, break_long_words=False)
+    return [prose(piece.strip()).latex for piece in pieces]
 
 
 def _section_latex(section: Section) -> list[str]:
