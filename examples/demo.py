@@ -108,7 +108,7 @@ def draw_graph(ax: plt.Axes, run: gr.Solution, names: list[str]) -> None:
     ax.set(xlim=(-1.1, len(names) - 0.5), ylim=(-0.8, 0.45))
     ax.axis("off")
     ax.set_title(
-        f"{clusters.count} clusters: a thick edge is proved to be fused (the same regression), a dashed one is split",
+        f"{clusters.count} clusters: thick edges are proved to be fused (the same regression), the others are dashed",
         loc="left",
         fontsize=11,
     )
@@ -183,7 +183,7 @@ def main() -> None:
     print(gr.compare(problem, seconds=1))
     print("(above: the objective minus the best lower bound that any of them proved)")
 
-    heading("Clusters: cohorts whose regressions are equal at the optimum, decided from the certificate")
+    heading("Clusters: cohorts whose regressions are equal at the optimum, proved from the certificate")
     clusters = exact.clusters(prove=True)
     print(clusters)
     for members in clusters.members():

@@ -202,7 +202,8 @@ def _of_mixing(seen: Examined, disagree: bool) -> Iterator[Finding]:
     elif not found.constant:
         said = f"where losses are flat a constant of 1 becomes {_at(off(found.sums))} in a round"
         if disagree and (found.even or len(off(found.sums)) < len(found.sums)):
-            yield Finding("mixing", "name", f"asymmetric mixing: {said}: there the rows have other sums than 1")
+            kind = "asymmetric mixing" if found.even else "mixing whose rows do not add up to 1"
+            yield Finding("mixing", "name", f"{kind}: {said}: there the rows have other sums than 1")
         else:  # what shrinks everywhere, or is divided by what has mixed alike, may be none of the mixing's
             said += ": rows of such sums do that, and what is shrunk or divided afterwards"
             yield Finding("mixing", "remark", said)

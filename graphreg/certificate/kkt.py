@@ -35,8 +35,8 @@ ASSUMED = (
     "has them, too: they were found for its parameters",
     "a part of the gap is the sum of the Fenchel-Young residuals of a term, in units of the objective; scaled is that "
     "over max(|P|, |Q|, 1e-3 P_common), as for the relative gap; worst is the largest share of one node or edge",
-    "a length is the largest over the nodes or edges; scaled is that over the largest of the vectors that are added up "
-    "or compared there",
+    "a length is the largest over the nodes or edges; scaled is that over the most that the sizes of what is added up "
+    "at a node (each sample's pull, each flow) come to, or over the longest vector that is compared",
 )
 
 

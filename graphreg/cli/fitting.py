@@ -111,7 +111,7 @@ def _code(found: Any, table: Path, edges: Path, asked: dict[str, Any]) -> str:
     how = {each.name: asked[each.name] for each in fields(Asked) if asked[each.name] is not None}
     given = "".join(f", {name}={value!r}" for name, value in {**how, "strengths": [1.0]}.items())
     read = f"fit = gr.fit({str(table)!r}, {str(edges)!r}{given})  # whose rows and graph are taken"
-    return str(found.code().replace(READ, f"{read}\nframe, graph = fit.rows.frame, fit.graph"))
+    return found.code().replace(READ, f"{read}\nframe, graph = fit.rows.frame, fit.graph")
 
 
 def _draw(found: Any, figure: Any) -> None:

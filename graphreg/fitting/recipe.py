@@ -413,7 +413,7 @@ def _family(rows: UsedRows, asked: Any) -> tuple[UsedRows, Family]:
             options["delta"] = _delta(rows)
             why += f"; delta is {HUBER} robust standard deviations of {rows.target!r} within nodes"
         if asked.__name__ == "QuantileLoss":
-            options = {"tau": 0.5, **options}  # which is said
+            options = {"tau": gr.QuantileLoss.tau, **options}  # which is said
         return coded(rows) if two else rows, _of(asked.__name__, why, **options)
     return rows, Family(asked, "a loss of yours", "as asked for")
 

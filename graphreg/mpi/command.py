@@ -117,8 +117,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--gap", type=float)
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--seconds", type=float)
-    parser.add_argument("--progress", action="store_true", default=None, help="show the rounds, as under mpiexec no "
-                        "process knows of a terminal; with --ranks where there is one")  # fmt: skip
+    parser.add_argument("--progress", action="store_true", default=None, help="show the rounds; by default with "
+                        "--ranks on a terminal, of which no process under mpiexec knows")  # fmt: skip
     parser.add_argument("--checkpoint", type=Path, help="a folder in which the run is kept, and from which it goes on")
     parser.add_argument("--every", type=int, help="rounds after which it is kept; by default every 60 seconds")
     parser.add_argument("--sites", nargs="+", help="the sites of this process")

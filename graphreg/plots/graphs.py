@@ -77,7 +77,8 @@ def plot_graph(solution: Solution, positions: Positions = None, ax: Axes | None 
     solution : Solution
     positions : mapping or DataFrame, optional
         A pair (x, y) per node label; by default the cells of a grid, where all labels are pairs (row, column), and a
-        layout by the lengths of paths (Kamada and Kawai) elsewhere. Latent nodes are put amid their neighbours.
+        layout by the lengths of paths (Kamada and Kawai; parts of more than 100 nodes by springs) elsewhere. Latent
+        nodes are put amid their neighbours.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
     prove : bool

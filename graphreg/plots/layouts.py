@@ -199,7 +199,7 @@ def write_labels(axes: Axes, labels: Sequence[Hashable], place: Array, ranks: Se
 
 
 def _shrunk(axes: Axes, at: Array) -> float:
-    """The width of nodes at these places, in points, of which none hides half of another."""
+    """The width of nodes at these places, in points, after which few of them touch: they are made smaller for it."""
     wide = area_of(len(at)) ** 0.5
     if len(at) > 1:
         apart: Any = importlib.import_module("scipy.spatial").cKDTree(at).query(at, k=2)[0][:, 1]

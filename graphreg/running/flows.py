@@ -24,8 +24,8 @@ LEAST, MOST = 1e-9, 1e-2  # of a capacity: what may be left of one that is used 
 ASSUMED = (
     "the flows are those of the certificate's dual point; where an optimum has several optimal flows they are one of "
     "them, so that what holds at every optimum is said by solution.held()",
-    "capacity is the length that a flow may have in its own direction: strength x weight where lengths are Euclidean "
-    "(L2), else what the dual norm leaves of it",
+    "capacity is the length that a flow may have in its own direction: strength x weight for L2, else as far as the "
+    "conjugate is finite there",
 )
 
 

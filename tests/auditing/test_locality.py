@@ -289,7 +289,12 @@ def test_of_a_star_the_middle_is_not_tried():
     found = mass(algorithm_of(gossip), problem, 0)
     assert found is not None
     assert set(found.kept) == {1, 2, 3, 4}
-    last = nx.relabel_nodes(nx.star_graph(4), {0: 4, 4: 0})  # whose node of losses is near all others
+    report = gr.audit(
+        problem, lambda problem, start=None: gossip(problem, start, power=0.0), claims=["limit"], rounds=300
+    )
+    assert "mixing is doubly stochastic (1 node not tried)" in " ".join(str(report).split())
+    last = nx.empty_graph(5)  # the node that is looked from first is near all others
+    last.add_edges_from((4, i) for i in range(4))
     assert set(mass(algorithm_of(gossip), gr.Problem(loss + gr.Consensus(last)), 0).kept) == {0, 1, 2, 3}
     whole = gr.Problem(loss + gr.Consensus(nx.complete_graph(5)))
     assert mass(algorithm_of(gossip), whole, 0) is None
@@ -314,7 +319,7 @@ def test_what_becomes_of_constants_is_said_with_the_nodes(mixing, outcome, said)
     (found,) = (each for each in report.findings if each.evidence == "mixing")
     assert (report.verdict, found.outcome) == ("wrong", outcome)
     assert said in found.sentence
-    assert report.name.startswith("asymmetric mixing") == (outcome == "name")
+    assert report.name.startswith("mixing whose rows do not add up to 1") == (outcome == "name")
 
 
 def test_what_is_left_of_impulses_is_said_with_the_nodes():
@@ -495,3 +500,14 @@ def test_two_exchanges_a_round_are_no_read_where_a_limit_balances_exactly(factor
     (found,) = (each for each in report.findings if each.evidence == "locality")
     assert found.outcome == "remark"
     assert "no telling which" in found.sentence
+
+
+def test_of_a_run_that_never_settles_it_is_said_what_no_limit_could_be_asked():
+    def swings(problem):
+        o = problem.oracles()
+        for k in range(10**6):
+            yield np.full((o.n, o.d), float((-1) ** k))
+
+    report = gr.audit(tail(), swings, rounds=300)
+    assert report.verdict == "never settles"
+    assert "has no limit that balance, mixing, dictionary, drift and start" in " ".join(str(report).split())

@@ -531,13 +531,10 @@ def test_a_list_of_long_labels_breaks_in_latex():
     assert latex.splitlines()[start + 1].startswith(r"& \qquad \text{")
 
 
-def test_a_long_heading_breaks_in_latex_and_rows_have_one_letter():
+def test_a_long_heading_breaks_in_latex():
     loss = gr.MeanLoss(gr.NodeData.from_arrays(None, np.zeros((8, 2)), range(8)))
     model = loss + 0.2 * gr.TotalVariation(nx.cycle_graph(8), gr.L2()) + 0.05 * gr.NodePenalty(gr.SquaredL2())
     first, second, *_ = gr.Problem(model).dual().latex().splitlines()[1:]
     assert "maximise over" in first
     assert second.startswith(r"& \qquad \text{and }")
     assert "prices" in second
-    rows = str(gr.Problem(loss + gr.L2()(gr.Rows(np.eye(16), 4, nodes=range(8)))))
-    assert "L2((K w)_e)    4 rows e of 4 numbers" in rows
-    assert "(K w)_r" not in rows

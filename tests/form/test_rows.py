@@ -310,3 +310,10 @@ def test_losses_of_other_columns_say_what_to_write():
     with pytest.raises(DataError, match=r"write a loss of rows, .*: HuberLoss\(gr\.w\.at\(nodes\), y\)"):
         gr.Problem(fit + other)
     assert gr.Problem(fit + gr.HuberLoss(gr.w.at(["a", "b"]), [1.0, 2.0])).form.beside
+
+
+def test_features_of_rows_without_data_are_named_by_the_problem():
+    loss = gr.SquaredLoss(gr.Rows(np.eye(2), 1, nodes=["c"], features=["a", "b"]), np.ones(2))
+    with pytest.raises(TermError, match=r"unknown feature 'a'; there are y; .* Problem\(model, features=\[...\]\)"):
+        gr.Problem(loss)
+    assert gr.Problem(loss, features=["a", "b"]).solve().status == "certified"

@@ -116,6 +116,7 @@ def test_bounds_in_a_place_of_ones_own(pyplot, runs):
     plot_bounds(runs, ax=loose)
     below = loose.figure.axes[1].get_position()
     assert below.y1 < loose.get_position().y0
+    assert [bool(axes.get_legend()) for axes in loose.figure.axes] == [True, False]  # where there is more room
     check_picture(figure)
 
 

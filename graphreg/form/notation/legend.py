@@ -16,9 +16,7 @@ def sizes(symbols: Symbols) -> list[Row]:
     """Samples, edges, nodes, coordinates and parameters, for the primal."""
     rows = [Row(prose(words.block.name), prose(_samples(words))) for words in symbols.samples]
     rows += [*coding(symbols), *_scale_rows(symbols)]
-    for words in symbols.edges:
-        name = words.block.name.replace("(K w)_r", f"(K w)_{words.index}")  # r are samples here
-        rows.append(Row(prose(name), prose(_edges(words, symbols))))
+    rows += [Row(prose(words.block.name), prose(_edges(words, symbols))) for words in symbols.edges]
     return [*rows, *_nodes(symbols.form), *coordinates(symbols), *parameters(symbols)]
 
 
