@@ -536,5 +536,16 @@ def test_a_long_heading_breaks_in_latex():
     model = loss + 0.2 * gr.TotalVariation(nx.cycle_graph(8), gr.L2()) + 0.05 * gr.NodePenalty(gr.SquaredL2())
     first, second, *_ = gr.Problem(model).dual().latex().splitlines()[1:]
     assert "maximise over" in first
-    assert second.startswith(r"& \qquad \text{and }")
+    assert second.startswith(r"& \qquad u^{(2)}\text{ from 8 nodes to the ground}\text{ and }")
     assert "prices" in second
+
+
+def test_a_line_of_latex_fits_on_a_page_whatever_is_added_up():
+    graph, data = nx.petersen_graph(), gr.NodeData.from_arrays(np.ones((10, 2)), np.zeros(10), range(10))
+    one = gr.SquaredLoss(data) + 0.1 * gr.TotalVariation(graph, gr.L2())
+    more = sum(0.1 * gr.TotalVariation(graph, each) for each in (gr.L1(), gr.LInf()))
+    problems = gr.Problem(one), gr.Problem(one + more + 0.3 * gr.NodePenalty(gr.HuberNorm(0.5)))
+    for formulas in (each for problem in problems for each in (problem.dual(), problem.kkt(), problem)):
+        for line in formulas.latex().splitlines():
+            signs = re.sub(r"\\([a-z]+|.)", "x", re.sub(r"\\(text|mathrm|left|right)\b|\\\\.*", "", line))
+            assert len(re.sub("[{}&^_ ]", "", signs)) <= 57, line  # of what takes room

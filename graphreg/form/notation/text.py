@@ -73,7 +73,7 @@ def gap_identity(symbols: Symbols) -> tuple[Row, ...]:
         [("sample", "r")] * bool(symbols.samples) + [(each.noun, each.index) for each in symbols.edges]
     )
     sums = [Math(f"sum_{k} FY({of} {k})", rf"\sum_{{\text{{{of}s }} {k}}} \mathrm{{FY}}_{k}") for of, k in kinds]
-    nodes = Math("sum_i <w_i, balance of node i>", r"\sum_i \langle w_i, \text{balance of node } i \rangle")
+    nodes = Math("sum_i <w_i, balance of node i>", r"\sum_i \langle w_i, \text{balance of } i \rangle")
     head, plus = same(f"P(w) - Q({_parts(symbols, 'u', 'a', ', ')}) = "), Math("  + ", r"\quad {} + ")
     first = [join([*sums, nodes], " + ")] if len(sums) <= 2 else [join(sums, " + "), plus + nodes]  # as wide as a slide
     second = Math(

@@ -12,10 +12,9 @@ from ...base.escaping import IN_FORMULAS, visible
 from ...base.shortcuts import shortcut
 
 WIDTH = 110  # of a printed page
-SHORT_HEADING = 12  # in LaTeX a longer one has a line of its own
 COLUMN = 62  # formulas up to this long have their note beside them, longer ones below
 SLIDE = 72  # characters of a line of a formula in LaTeX, which does not break by itself
-WORDS = 64  # of one of words, which are wider
+WORDS = 62  # of one of words, which are wider
 GREEK = frozenset(
     {"alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "lambda", "mu", "nu", "xi", "pi"}
     | {"rho", "sigma", "tau", "phi", "chi", "psi", "omega", "Gamma", "Delta", "Theta", "Lambda", "Sigma", "Phi"}
@@ -230,17 +229,19 @@ def _lines(row: Row, between: str, beside: bool) -> list[str]:
 
 
 def _pieces(said: Math, lead: int = 0) -> list[str]:
-    """Words in LaTeX, in lines that a slide has room for; in one where they hold a formula."""
+    """Words in LaTeX, in lines that a slide has room for; among formulas after a comma or before an 'and'."""
     if said.latex.replace(r"}\text{", "") != prose(said.text).latex:
-        return said.latex.replace(r"\text{ and }", "\n" + r"\text{and }").split("\n")
+        lines = [""]
+        for part in re.split(r"(?<=,\\ )|(?=\\text\{ and \})", said.latex):
+            if lines[-1] and len(re.sub(r"\\\w+|[{}()^_]", "", lines[-1] + part)) > WORDS:
+                lines.append("")
+            lines[-1] += part if lines[-1] else part.replace(r"\text{ and }", r"\text{and }")
+        return lines
     pieces = textwrap.wrap(said.text, WORDS, initial_indent=" " * lead, break_long_words=False)
     return [prose(piece.strip()).latex for piece in pieces]
 
 
 def _section_latex(section: Section) -> list[str]:
     rows = [line for row in section.rows for line in _lines(row, r" \qquad ", beside=False)]
-    heading = section.heading
-    if len(heading.text) > SHORT_HEADING:  # it has lines of its own
-        first, *rest = _pieces(heading)
-        return ["& " + first, *(rf"& \qquad {each}" for each in rest), *(rf"& \quad {row}" for row in rows)]
-    return [rf"{heading.latex} \quad & \quad {rows[0]}", *(rf"& \quad {row}" for row in rows[1:])]
+    first, *rest = _pieces(section.heading)
+    return ["& " + first, *(rf"& \qquad {each}" for each in rest), *(rf"& \quad {row}" for row in rows)]
