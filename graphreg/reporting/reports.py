@@ -18,6 +18,7 @@ from ..certificate import Certificate, Certifier
 from ..comparing import Comparison
 from ..errors import ModelError
 from ..form import Form
+from ..judging import beyond_capacity
 from ..running import Record, Solution
 from ..terms import Array
 from . import picture, sentences
@@ -73,7 +74,7 @@ def report_solution(
             data["between"] = BETWEEN
         title = f"{solution.method} on {count(form.n, 'node')}: {solution.status}"
         left_open = sentences.left_open(False, kind == "round")
-        said = sentences.certificate(solution), sentences.assumed(solution), left_open
+        said = sentences.certificate(solution), sentences.assumed(solution, kind == "round"), left_open
         words = Words(title, sentences.subject(form), *said, facts or {})
         write(place, page(words, formulas(form), picture.script_json(data)))
 
@@ -137,32 +138,40 @@ def _iterates(solution: Solution) -> list[Frame]:
     known = [(0, 0), *((each.round, each.bytes) for each in solution.trace.records)]
     sent = np.rint(np.interp(rounds, *np.array(sorted(known), dtype=float).T))  # on straight lines between the checks
     frames: list[Frame] = []
-    for (w, u), after, bytes_, found in zip(points, rounds.tolist(), sent.tolist(), bounds, strict=True):
-        facts = {"label": f"round {after}", "round": after, "said": _of_round(after, found), "iterate": True}
+    for (w, u), after, bytes_, (alone, found) in zip(points, rounds.tolist(), sent.tolist(), bounds, strict=True):
+        facts = {"label": f"round {after}", "round": after, "said": _of_round(after, alone, found), "iterate": True}
         frames.append(of_iterate(form, w, u, FULL, facts))
         if found is not None and found.valid:
             frames[-1].trace.append(_check(after, int(bytes_), found))
     return frames
 
 
-def _bounds(form: Form, points: Sequence[tuple[Array, tuple[Array, ...] | None]]) -> list[Certificate | None]:
-    """The best bounds that follow from each point and those before it; None where there are no flows, or where the time
-    for it is over."""
+def _bounds(
+    form: Form, points: Sequence[tuple[Array, tuple[Array, ...] | None]]
+) -> list[tuple[float | None, Certificate | None]]:
+    """What the flows of each point prove by themselves, where they do, and the best bounds that follow from it and from
+    those before it; None where there are no flows, or where the time for it is over."""
     certifier, begun = Certifier(form), time.monotonic()
-    found: list[Certificate | None] = []
+    found: list[tuple[float | None, Certificate | None]] = []
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for w, u in points:
-            late = time.monotonic() - begun > SECONDS
-            found.append(None if u is None or late else certifier.certify(w, u, None, 0.0))
+            if u is None or time.monotonic() - begun > SECONDS:
+                found.append((None, None))
+            else:
+                both = [] if beyond_capacity(form, u) else [Certifier(form), certifier]
+                alone, _ = [each.bound_as_given(u, None) for each in both] or [None, None]
+                found.append((alone, certifier.certify(w, u, None, 0.0)))
     return found
 
 
-def _of_round(after: int, found: Certificate | None) -> str:
+def _of_round(after: int, alone: float | None, found: Certificate | None) -> str:
     said = f"After round {after}: the iterate as the method held it, not certified itself"
     if found is None or not found.valid:
         return f"{said}; no bound follows from it here"
-    bounds = f"{found.dual:.8g} ≤ optimum ≤ {found.primal:.8g}"
-    return f"{said}; what follows from it and those before: {bounds}, relative gap {found.relative_gap:.2g}"
+    if alone is not None and math.isfinite(alone):
+        said += f"; its flows by themselves, with the best prices for them, prove {alone:.8g} ≤ optimum"
+    bounds = f"{found.dual:.8g} ≤ optimum ≤ {found.primal:.8g}, relative gap {found.relative_gap:.2g}"
+    return f"{said}; what follows from it and those before, flows repaired where that is better: {bounds}"
 
 
 def _facts(solution: Solution, label: str, said: str) -> dict[str, Any]:

@@ -31,7 +31,10 @@ NOT_CERTIFIED = (
     "the gap but for rounding.",
 )
 OF_PATHS = "Whatever happens between two strengths of the slider."
-OF_ITERATES = "Iterates of a run: parameters, flows and clusters are shown as the method held them after a round."
+OF_ITERATES = (
+    "Iterates of a run: parameters, flows and clusters are shown as the method held them after a round; the bounds "
+    "beside them may be of flows that were repaired."
+)
 
 
 def bounds(solution: Solution) -> str:
@@ -63,9 +66,10 @@ def certificate(solution: Solution) -> list[str]:
     return said
 
 
-def assumed(solution: Solution) -> list[str]:
+def assumed(solution: Solution, iterates: bool = False) -> list[str]:
     """The sentences that the bounds rest on; the last sentence of a summary speaks of its own columns."""
-    return [*solution.summary().assumed[:-1], *solution.flows.table().assumed]
+    flows = " ".join(["in the answer"] * iterates + [solution.flows.table().assumed[0]])
+    return [*solution.summary().assumed[:-1], flows, *solution.flows.table().assumed[1:]]
 
 
 def left_open(paths: bool, iterates: bool) -> list[str]:

@@ -99,6 +99,22 @@ def test_bounds_of_rounds_close_and_hold(answer, tmp_path):
     assert trace[-1]["bytes"] == answer.trace.records[-1].bytes
 
 
+def test_what_the_flows_of_an_iterate_prove_by_themselves_stands_beside_them(tmp_path):
+    y, graph = np.array([0.6, 1.4, 1.0, 3.2, 2.6, 3.2]), nx.Graph(["ab", "ac", "bc", "cd", "de", "df", "ef"])
+    data = gr.NodeData.from_arrays(None, y, list("abcdef"))
+    run = gr.Problem(gr.MeanLoss(data) + 0.5 * gr.TotalVariation(graph, gr.L2())).solve(
+        gr.PrimalDual(), observe=("w", "flows")
+    )
+    page = written(run, tmp_path / "a.html")
+    K = gr.Graph.of(graph).difference()
+    for k, u in enumerate(run.observed["flows"][0]):
+        pull = K.T @ u[:, 0]
+        alone, best = re.search(r"prove (\S+) ≤ optimum; .*: (\S+) ≤ optimum", page.data["frames"][k]["said"]).groups()
+        assert float(alone) == pytest.approx(pull @ y - pull @ pull / 2, rel=1e-7, abs=1e-12)
+        assert float(best) >= float(alone)
+    assert "in the answer the flows are those of the certificate's dual point" in page.said
+
+
 def test_iterates_without_flows_have_no_bounds(tmp_path):
     run = chain().solve(gr.PrimalDual(), observe="w")
     page = written(run, tmp_path / "a.html")

@@ -14,7 +14,7 @@ function pointsOf(run) { // the best bounds known after each check; of a screen 
 }
 
 function drawBounds(svg, runs, field, xTitle, marker) {
-  const all = runs.map((run) => pointsOf(run).filter((p) => p[field] >= 1)), flat = all.flat();
+  const all = runs.map(pointsOf), flat = all.flat();
   const proved = flat.filter((p) => p.dual !== null);
   const lower = Math.max(...proved.map((p) => p.dual), ...runs.map((r) => (r.end ? r.end.dual : -Infinity)));
   const upper = Math.min(...flat.map((p) => p.primal), ...runs.map((r) => (r.end ? r.end.primal : Infinity)));
@@ -25,8 +25,10 @@ function drawBounds(svg, runs, field, xTitle, marker) {
   const most = Math.max(...sizes);
   const low = Math.log10(least) - 0.4, high = Math.max(Math.log10(most) + 0.2, low + 1), half = (b.bottom - b.top) / 2 - 6;
   const up = (v) => middle - 6 - ((Math.log10(v) - low) / (high - low)) * (half - 6), down = (v) => 2 * middle - up(v);
-  const xs = flat.map((p) => p[field]), x0 = Math.min(...xs), x1 = Math.max(...xs, x0 * 2);
-  const X = (x) => b.left + 12 + (Math.log10(Math.max(x, x0) / x0) / Math.log10(x1 / x0)) * (b.right - b.left - 24);
+  const xs = flat.map((p) => p[field]), x0 = Math.min(...xs.filter((x) => x >= 1)), x1 = Math.max(...xs, x0 * 2);
+  const zero = [...xs, marker ?? 1].some((x) => x < 1), first = b.left + 12 + (zero ? 30 : 0); // 0 is left of the logarithms
+  const X = (x) => (x < 1 ? b.left + 12 : first + (Math.log10(Math.max(x, x0) / x0) / Math.log10(x1 / x0)) * (b.right - 12 - first));
+  if (zero) xTick(svg, b, X(0), "0");
   for (const x of decades(x0, x1)) xTick(svg, b, X(x), field === "bytes" ? size(x) : plain(x));
   const ticks = decades(10 ** low, 10 ** high), each = ticks.filter((_, k) => k % Math.ceil(ticks.length / 6) === 0);
   for (const v of each) { yTick(svg, b, up(v), plain(v)); yTick(svg, b, down(v), plain(v)); }
