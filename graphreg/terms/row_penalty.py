@@ -1,7 +1,8 @@
-"""A penalty called on rows: the sum over the rows of c_r phi((K w)_r - b_r)."""
+"""A penalty called on rows: the sum over the rows of c_e phi((K w)_e - b_e)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -41,9 +42,9 @@ class AbstractOnRows(AbstractTerm):
 
 @dataclass(frozen=True, repr=False)
 class RowPenalty(AbstractPenaltyTerm, AbstractOnRows):
-    """A penalty on rows: ``sum over r = 1..m of c_r phi((K w)_r - b_r)``; written ``phi(rows)``.
+    """A penalty on rows: ``sum over e = 1..m of c_e phi((K w)_e - b_e)``; written ``phi(rows)``.
 
-    K is sparse on w, b_r in R^k, and c_r >= 0, where 0 leaves a row out. Lowered, rows w_i - w_j and w_i are the edges
+    K is sparse on w, b_e in R^k, and c_e >= 0, where 0 leaves a row out. Lowered, rows w_i - w_j and w_i are the edges
     that `TotalVariation` and `NodePenalty` write; all others keep their K.
 
     Parameters
@@ -61,7 +62,10 @@ class RowPenalty(AbstractPenaltyTerm, AbstractOnRows):
         return f"{self.penalty!r}({self.rows.text()})"
 
     def lower(self, space: Space, strength: Strength) -> Lowered:
-        name = f"{self.penalty.called()}({self.rows.text()})"
+        text = self.rows.text()
+        known = re.search(r"(?<=\))_([eit])\b", text)  # a row that has a number alone is e: r are samples
+        text = re.sub(r"(?<=[)b])_r\b", f"_{known[1] if known else 'e'}", text)
+        name = f"{self.penalty.called()}({text})"
         each = [made for made in self.rows.each(space) if made.shape[1]]  # rows of no numbers are constants, 0
         return Lowered(edges=tuple(self._block(made, strength, space, name) for made in each))
 
@@ -87,7 +91,7 @@ class RowPenalty(AbstractPenaltyTerm, AbstractOnRows):
                 "Consensus([(i, j)]), write others with Box(-e, e) for a small e, or eliminate a node"
             )
         role = IN_ROWS if made.edges is None else TO_GROUND if made.edges.ground else IN_GRAPH
-        name = name.replace("(w_i - b_r)", "(w_i - c_i)") if role == TO_GROUND else name  # the letter of formulas
+        name = name.replace("(w_i - b_e)", "(w_i - c_i)") if role == TO_GROUND else name  # the letter of formulas
         return EdgeBlock(phi, strength, rows, made.c, made.b if made.b.any() else None, role, name)
 
     def _check_signs(self, phi: AbstractPenalty, made: Made, name: str) -> None:

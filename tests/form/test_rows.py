@@ -272,6 +272,20 @@ def test_formulas_say_at_which_nodes_and_over_which_groups():
     assert r"y_r \, (w_i + o_r)" in counts.latex()
 
 
+def test_the_name_of_a_term_has_the_letter_of_its_formula():
+    data, A, b = gr.NodeData.from_dict({i: (np.ones((2, 2)), np.ones(2)) for i in range(4)}), np.eye(4), np.ones((4, 2))
+    rows = {
+        "L2((A w)_e - b_e)": (A @ gr.w - b, "sum_e ||(A w)_e - b_e||_2"),
+        "L2((D^2 w)_t - b_t)": (gr.w.along(range(4), 2) - b[:2], "sum_t ||(D^2 w)_t - b_t||_2"),
+        "L2(w_i - c_i)": (gr.w - b, "sum_i ||w_i - c_i||_2"),
+        "L2((K w)_e)": (gr.Rows(np.eye(8), 2), "sum_e ||(K w)_e||_2"),
+    }
+    for name, (row, formula) in rows.items():
+        problem = gr.Problem(gr.SquaredLoss(data) + gr.L2()(row))
+        assert problem.form.edges[0].name == name
+        assert formula in str(problem)
+
+
 def test_a_center_that_overflows_is_named_by_the_key_of_its_row():
     data = gr.NodeData.from_arrays(None, np.arange(2.0), ["a", "b"])
     rows = 2.0 * gr.w.at(["a", "b"]) - np.array([1.0, 1e200])

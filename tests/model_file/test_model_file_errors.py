@@ -268,7 +268,7 @@ ROWS = [
     ({"across": "one.csv"}, r"\[rows\] across: one.csv has one column; a table of arrows has two"),
     ({"file": "one.csv"}, r"\[rows\] file: one.csv has no column 'row'; it has 'from'"),
     ({"file": "entries.csv", "weights": "sum"}, r"\[rows\] weights: the column 'sum' of entries.csv has two values"),
-    ({"penalty": "Zero", "file": "entries.csv", "weights": "trust"}, r"\[rows\]: Zero\(\(K w\)_r\) is a constraint"),
+    ({"penalty": "Zero", "file": "entries.csv", "weights": "trust"}, r"\[rows\]: Zero\(\(K w\)_e\) is a constraint"),
     ({"penalty": "Zero", "file": "entries.csv", "strength": 1.0}, r"\[rows\] strength: Zero is a constraint"),
     ({"penalty": "L3", "at": "all"}, r"\[rows\] penalty: there is no penalty 'L3'"),
     ({"file": "text.csv"}, r"\[rows\] file: the column 'coefficient' of text.csv holds text; coefficients are numbers"),

@@ -98,7 +98,7 @@ def test_rows_of_one_key_are_told_apart_by_their_term():
     solution = gr.Problem(on_days() + terms).solve(gr.Exact(), progress=False)
     keys = list(solution.flows)
     assert (0, 1) in keys
-    assert keys[T - 1 : T + 2] == [("L1((A w)_r) 1", 0), ("L1((A w)_r) 2", 0), ("SquaredL2((A w)_r)", 0)]
+    assert keys[T - 1 : T + 2] == [("L1((A w)_e) 1", 0), ("L1((A w)_e) 2", 0), ("SquaredL2((A w)_e)", 0)]
     assert ("L1((D w)_t - 0.5)", (0, 1)) in keys
     each = dict(zip([e.name for e in solution.form.edges], solution.certificate.dual_point.flows, strict=True))
     assert solution.flows["L1((D w)_t - 0.5)", (0, 1)] == each["L1((D w)_t - 0.5)"][0]
