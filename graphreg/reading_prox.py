@@ -266,18 +266,31 @@ def from_prox(
 
 
 # ---- trials of both functions before they are used -------------------------------------------------------------------
+SHAPE = "a shape"  # what is wrong
+
+
+class _ShapeError(ValueError):
+    """What is returned has another shape than the rows ask for: the functions may be for rows of another size."""
+
+
 def try_some_size(value: Value, prox: Prox, name: str) -> None:
-    """Try the functions on rows of the first size that they take. What they raise on rows of every size alike is
-    refused; else they may be for rows of another size, on which `try_size` tries them before their use."""
-    raised: set[str] = set()
+    """Try the functions on rows of the first size that they take. What they raise on rows of every size alike, and a
+    wrong shape on all of them, is refused; else they may be for rows of another size, on which `try_size` tries them
+    before their use."""
+    raised: dict[str, str] = {}
     for k in tried.SIZES:
         try:
             try_size(value, prox, name, k)
-            return
+            if k > 1 or SHAPE not in raised:  # of one coordinate nearly all has the right shape
+                return
         except tried.SizeError as error:
-            raised.add(_told(error.__cause__))
+            told = _told(error.__cause__)
+            if isinstance(error.__cause__, _ShapeError):
+                raised.setdefault(SHAPE, told)
+            else:
+                raised.setdefault(told, f"the penalty {name} cannot be used: {told}; {CALLS}")
     if len(raised) == 1:
-        raise TermError(f"the penalty {name} cannot be used: {raised.pop()}; {CALLS}")
+        raise TermError(raised.popitem()[1])
 
 
 def try_size(value: Value, prox: Prox, name: str, k: int) -> None:
@@ -286,12 +299,12 @@ def try_size(value: Value, prox: Prox, name: str, k: int) -> None:
         _try(value, prox, name, k)
     except TermError:
         raise
-    except Exception as error:  # whatever the user's functions raise on rows of a wrong size
+    except Exception as error:  # a wrong shape, or whatever the user's functions raise on rows of a wrong size
         raise tried.SizeError(f"the penalty {name} cannot act on {k} coordinates: {_told(error)}; {CALLS}") from error
 
 
 def _told(error: BaseException | None) -> str:
-    return f"value or prox raises {type(error).__name__}: {error}"
+    return str(error) if isinstance(error, _ShapeError) else f"value or prox raises {type(error).__name__}: {error}"
 
 
 def _try(value: Value, prox: Prox, name: str, k: int) -> None:
@@ -344,7 +357,7 @@ def _has_shape(call: Callable[[], Any], shape: tuple[int, ...]) -> bool:
 def _shaped(given: Any, what: str, letters: str, shape: tuple[int, ...], rows: Array) -> Array:
     """The value of a function, as floats of the shape that is asked for."""
     if np.shape(given) != shape:
-        raise TermError(
+        raise _ShapeError(
             f"{what} must have the shape {letters}; on rows of the shape {rows.shape} it returned the shape "
             f"{np.shape(given)} and not {shape}"
         )

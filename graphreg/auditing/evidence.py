@@ -28,6 +28,7 @@ DESPITE = {  # a right limit, by the evidence that fails
     "steep data": "right limit, fixed steps",
 }
 EVEN = {("dictionary", "name"), ("drift", "name")}  # of mistakes that are made at all nodes alike
+GROWN = 1e2  # times the size of the points, a distance at which a run has gone
 SHOWN = 3  # pairs of nodes that a sentence lists
 
 
@@ -162,12 +163,15 @@ class Evidence:
         else:
             self.add("promptness", "remark", seen)
 
-    def order(self, algorithm: AbstractAlgorithm, problem: Problem, course: Course, seed: int) -> None:
+    def order(
+        self, algorithm: AbstractAlgorithm, problem: Problem, course: Course, seed: int, settled: bool = True
+    ) -> None:
         found = order(algorithm, problem, course, seed)
         if found is None:
             self.skip("order", "the nodes cannot be put in another order")
         elif found[1] > ENDS:
-            self.add("order", "consistent", f"another order of the nodes changes the limit (by {found[1]:.1e})")
+            how = f"changes the {'limit' if settled else 'run'} (by {found[1]:.1e})" if found[1] < GROWN else "diverges"
+            self.add("order", "consistent", f"another order of the nodes {how}")
             even = [each for each in self.found if (each.evidence, each.outcome) in EVEN]
             self._withdraw(even := [each for each in even if "missing edge" not in each.sentence])
             if even:
@@ -215,7 +219,8 @@ class Evidence:
             found = [self.doubtful, *(each for each in found if each.evidence != "locality")]
         for each in sorted(found, key=lambda found: (*ORDER, found.evidence).index(found.evidence)):
             named = any(other.outcome == "name" for other in out)
-            out.append(replace(each, outcome="consistent") if named and each.outcome == "name" else each)
+            told = {"name": "consistent"} if named else {"consistent": "remark"}
+            out.append(replace(each, outcome=told.get(each.outcome, each.outcome)))
         return tuple(out)
 
     def verdict(self, limit: Limit | None, ended: str) -> str:

@@ -33,7 +33,7 @@ from .behaviour import drift, goes_to_and_fro, same, settles, too_long_for
 from .course import Course, run
 from .instances import scaled
 from .limits import Limit, Optimum
-from .locality import mass, off
+from .locality import Mass, mass, off
 from .report import Finding
 
 # ---- optima of modified problems, for limits that are reached too slowly to be read off ------------------------------
@@ -179,9 +179,13 @@ def names(seen: Examined, noisy: bool, seeded: bool) -> Iterator[Finding]:
     # where a mistake in the losses or the penalties is seen, uneven masses are none of the mixing's (those of an ADMM
     # are weighted by degrees, rightly)
     explained = any(each.kind != "model" and not each.name.startswith(MIXING) for each in exact[:1])
+    rows = False  # of the mixing, that add up to 1 at every node
     if again and consensus and not noisy and not explained:
-        yield from _of_mixing(seen, disagreement > AGREE)
-    yield from _of_balance(exact, families, disagreement, consensus, [edge for edge in form.edges if not edge.ground])
+        found = mass(seen.algorithm, seen.problem, seen.seed) if seen.algorithm.takes_start else None
+        rows = found is not None and found.constant and len(found.sums) == form.space.n_observed
+        yield from _of_mixing(seen, found, disagreement > AGREE)
+    links = [edge for edge in form.edges if not edge.ground]
+    yield from _of_balance(exact, families, disagreement, consensus, links, rows)
     if not exact:
         yield from _of_dictionary(seen.optimum, limit)
     if noisy and seeded:
@@ -194,8 +198,7 @@ def names(seen: Examined, noisy: bool, seeded: bool) -> Iterator[Finding]:
         yield from _of_start(seen, noisy)
 
 
-def _of_mixing(seen: Examined, disagree: bool) -> Iterator[Finding]:
-    found = mass(seen.algorithm, seen.problem, seen.seed) if seen.algorithm.takes_start else None
+def _of_mixing(seen: Examined, found: Mass | None, disagree: bool) -> Iterator[Finding]:
     if found is None:
         why = "it takes no start, does not react to it, or all nodes are neighbours of one another"
         yield Finding("mixing", "not tried", why)
@@ -230,6 +233,7 @@ def _of_balance(
     disagreement: float,
     consensus: bool,
     edges: Sequence[EdgeBlock] = (),
+    rows: bool = False,
 ) -> Iterator[Finding]:
     if not families:
         yield Finding("balance", "not tried", "runs differ, or there are too many parameters")
@@ -244,11 +248,16 @@ def _of_balance(
             said += few(several, SHOWN)
         yield Finding("balance", "remark", said)
         return
-    yield from _of_the_first(exact, families[0], disagreement, consensus, edges)
+    yield from _of_the_first(exact, families[0], disagreement, consensus, edges, rows)
 
 
 def _of_the_first(
-    exact: tuple[Family, ...], best: Family, disagreement: float, consensus: bool, edges: Sequence[EdgeBlock]
+    exact: tuple[Family, ...],
+    best: Family,
+    disagreement: float,
+    consensus: bool,
+    edges: Sequence[EdgeBlock],
+    rows: bool,
 ) -> Iterator[Finding]:
     first = exact[0]
     if first.kind != "model":
@@ -269,7 +278,8 @@ def _of_the_first(
     elif disagreement > AGREE:
         said = f"the gradients add up to 0, and the nodes disagree by {disagreement:.1e}, as in decentralised gradient"
         said = f"{said} descent with a step that does not decrease"
-        yield Finding("balance", "name", f"constant step, or mixing whose rows do not add up to 1: {said}")
+        other = "" if rows else ", or mixing whose rows do not add up to 1"
+        yield Finding("balance", "name", f"constant step{other}: {said}")
 
 
 def _of_dictionary(optimum: Optimum, limit: Limit) -> Iterator[Finding]:
@@ -332,7 +342,12 @@ def _of_weak_coupling(seen: Examined) -> Iterator[Finding]:
 def _of_steps(seen: Examined) -> Iterator[Finding]:
     why = too_long_for(seen.algorithm, seen.problem, min(seen.course.total, 1500) or 1500, seen.seed)
     if why or goes_to_and_fro(seen.course):
-        said = why or "the run goes to and fro, and its moves do not decay"
-        yield Finding("steps", "name", f"step or relaxation too long: {said}")
+        said, form = why or "the run goes to and fro, and its moves do not decay", seen.problem.form
+        kinks = any(
+            not (isinstance(edge.penalty, AbstractSmoothPenalty) or is_equality(edge.penalty, form.width(edge)))
+            for edge in form.edges
+        )
+        other = ", or a constant step of a subgradient method, which at kinks has to decrease" * kinks
+        yield Finding("steps", "name", f"step or relaxation too long{other}: {said}")
     else:
         yield Finding("steps", "remark", f"it does not settle, and does not go to and fro either: {seen.limit.why}")

@@ -218,7 +218,9 @@ class _Referee:
             self.evidence.skip("locality", said)
         self._judged(optimum, self.course, self.limit, noisy)
         if not noisy:
-            self._try("order", lambda: self.evidence.order(self.algorithm, self.problem, self.course, self.seed))
+            settled = self.limit is None or self.limit.kind != "never settles"
+            parts = self.algorithm, self.problem, self.course, self.seed, settled
+            self._try("order", lambda: self.evidence.order(*parts))
         if self.limit is not None and self.limit.kind in (RIGHT, IN_THE_LIMIT):
             self._try("steps", lambda: self.evidence.stress(self.algorithm, self.problem, self.seed))
             form = self.problem.form

@@ -399,6 +399,64 @@ def test_parameters_of_few_digits_end_where_they_begin(penalty, said):
     assert said in found.sentence
 
 
+# ---- names that are no wider, and no narrower, than what was seen ----------------------------------------------------
+def five_nodes(penalty):
+    rng, graph, samples = np.random.default_rng(0), nx.path_graph(5), {}
+    graph.add_edge(0, 2)
+    for i in graph:
+        X = rng.normal(size=(5 + i, 2))
+        samples[i] = X, X @ [1.0, i] + 0.3 * rng.normal(size=5 + i)
+    return gr.Problem(gr.SquaredLoss(gr.NodeData.from_dict(samples)) + penalty(graph))
+
+
+def mixed(step, W_of):
+    def algorithm(problem, start=None):
+        o = problem.oracles()
+        w, W = np.zeros((o.n, o.d)) if start is None else start, W_of(o)
+        while True:
+            w = W @ w - step / o.smoothness.max() * (o.gradient(w) + o.K.T @ o.edge_gradient(o.K @ w))
+            yield w
+
+    return algorithm
+
+
+@pytest.mark.parametrize(("penalty", "said"), [(gr.L2, True), (gr.SquaredL2, False)])
+def test_a_constant_step_of_a_subgradient_method_is_named_where_there_are_kinks(penalty, said):
+    problem = five_nodes(lambda graph: gr.TotalVariation(graph, penalty()))
+    report = gr.audit(problem, mixed(0.02 if said else 2.1, lambda o: np.eye(o.n)))
+    assert report.name.startswith("step or relaxation too long")
+    assert ("a constant step of a subgradient method" in report.name) == said
+
+
+def test_without_a_name_nothing_is_consistent_with_it():
+    problem = five_nodes(lambda graph: 0.3 * gr.TotalVariation(graph, gr.SquaredL2()))
+    report = gr.audit(problem, mixed(0.1, lambda o: np.diag([1.0, 1.0, 1.2, 1.0, 1.0])))
+    assert (report.name, report.verdict) == ("", "never settles")
+    (order,) = (each for each in report.findings if each.evidence == "order")
+    assert order.outcome == "remark"
+    assert "changes the run" in order.sentence
+
+
+@pytest.mark.parametrize("row", [1.0, 0.95])
+def test_rows_of_a_mixing_that_add_up_to_1_are_no_alternative(row):
+    def W_of(o):
+        W = np.eye(o.n) - (o.K.T @ o.K).toarray() / 5
+        W[0] *= row
+        return W
+
+    def descent(problem, start=None):
+        o = problem.oracles()
+        w, W = np.zeros((o.n, o.d)) if start is None else start, W_of(o)
+        while True:
+            w = W @ w - 0.3 / o.smoothness.max() * o.gradient(w)
+            yield w
+
+    report = gr.audit(five_nodes(gr.Consensus), descent)
+    assert report.verdict == "wrong"
+    assert ("mixing whose rows do not add up to 1" in report.name) == (row != 1.0)
+    assert report.name.startswith("constant step: ") == (row == 1.0)
+
+
 # ---- an infimum of 0, beside which every gap is 1 --------------------------------------------------------------------
 def test_a_run_towards_an_infimum_that_is_not_attained_is_not_wrong():
     X = np.c_[np.ones(6), np.arange(-2.5, 3)]

@@ -341,7 +341,7 @@ SLIPS = {
     "texts": (lambda z: np.full(len(z), "a"), gr.L2().prox, "must be real numbers"),
     "prox nan": (l2, lambda v, s: np.where(v == 0, np.nan, v), "prox of the penalty mine is .*nan.*must be finite"),
     "value nan": (lambda z: np.where(l2(z) == 0, np.nan, l2(z)), gr.L2().prox, "value of the penalty mine is nan"),
-    "not 0 at 0": (lambda z: 1 + l2(z), gr.L2().prox, "mine must be 0 at z = 0"),
+    "not 0 at 0": (lambda z: 1 + l2(z), gr.L2().prox, "mine must be 0 at z = 0; of 3 coordinates it is 1; subtract the constant"),
     "negative": (lambda z: -l2(z), gr.L2().prox, "mine must not be negative"),
     "not even": (
         lambda z: np.maximum(z, 0).sum(axis=1),
@@ -382,6 +382,22 @@ def test_functions_for_rows_of_one_size_are_tried_on_it_when_they_are_used():
     wrong = gr.Penalty.from_prox(lambda z: l2(z - 0 * a[:40]), lambda v, s: v[:, :39], name="mine")
     with pytest.raises(TermError, match=r"prox of the penalty mine must have the shape \(m, k\)"):
         wrong.check(40)
+
+
+def test_functions_of_matrices_have_another_shape_on_other_rows_and_are_taken():
+    def parts(v):
+        return np.linalg.svd(v.reshape(-1, 2, 2), full_matrices=False)
+
+    def prox(v, s):
+        U, sizes, V = parts(v)
+        return (U * np.maximum(sizes - np.reshape(s, (-1, 1)), 0)[:, None] @ V).reshape(v.shape)
+
+    nuclear = gr.Penalty.from_prox(lambda z: parts(z)[1].sum(axis=1), prox, name="nuclear")
+    assert check_penalty(nuclear, k=(4,))
+    with pytest.raises(TermError, match=r"nuclear cannot act on 3 coordinates: value .* must have the shape \(m,\)"):
+        nuclear.check(3)
+    with pytest.raises(TermError, match=r"prox of the penalty mine must have the shape \(m, k\)"):
+        gr.Penalty.from_prox(l2, lambda v, s: v[:, :1], name="mine")  # right on rows of one number alone
 
 
 def test_a_formula_that_divides_by_0_on_its_way_gives_no_warning():
