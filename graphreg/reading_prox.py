@@ -284,11 +284,11 @@ def try_some_size(value: Value, prox: Prox, name: str) -> None:
             if k > 1 or SHAPE not in raised:  # of one coordinate nearly all has the right shape
                 return
         except tried.SizeError as error:
-            told = _told(error.__cause__)
+            said = _told(error.__cause__)
             if isinstance(error.__cause__, _ShapeError):
-                raised.setdefault(SHAPE, told)
+                raised.setdefault(SHAPE, said)
             else:
-                raised.setdefault(told, f"the penalty {name} cannot be used: {told}; {CALLS}")
+                raised.setdefault(said, f"the penalty {name} cannot be used: {said}; {CALLS}")
     if len(raised) == 1:
         raise TermError(raised.popitem()[1])
 

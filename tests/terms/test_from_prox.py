@@ -341,7 +341,11 @@ SLIPS = {
     "texts": (lambda z: np.full(len(z), "a"), gr.L2().prox, "must be real numbers"),
     "prox nan": (l2, lambda v, s: np.where(v == 0, np.nan, v), "prox of the penalty mine is .*nan.*must be finite"),
     "value nan": (lambda z: np.where(l2(z) == 0, np.nan, l2(z)), gr.L2().prox, "value of the penalty mine is nan"),
-    "not 0 at 0": (lambda z: 1 + l2(z), gr.L2().prox, "mine must be 0 at z = 0; of 3 coordinates it is 1; subtract the constant"),
+    "not 0 at 0": (
+        lambda z: 1 + l2(z),
+        gr.L2().prox,
+        "mine must be 0 at z = 0; of 3 coordinates it is 1; subtract the constant",
+    ),
     "negative": (lambda z: -l2(z), gr.L2().prox, "mine must not be negative"),
     "not even": (
         lambda z: np.maximum(z, 0).sum(axis=1),
