@@ -284,11 +284,9 @@ def try_some_size(value: Value, prox: Prox, name: str) -> None:
             if k > 1 or SHAPE not in raised:  # of one coordinate nearly all has the right shape
                 return
         except tried.SizeError as error:
-            said = _told(error.__cause__)
-            if isinstance(error.__cause__, _ShapeError):
-                raised.setdefault(SHAPE, said)
-            else:
-                raised.setdefault(said, f"the penalty {name} cannot be used: {said}; {CALLS}")
+            said, wrong = _told(error.__cause__), isinstance(error.__cause__, _ShapeError)
+            whole = said if wrong else f"the penalty {name} cannot be used: {said}; {CALLS}"
+            raised.setdefault(SHAPE if wrong else said, whole)
     if len(raised) == 1:
         raise TermError(raised.popitem()[1])
 

@@ -163,9 +163,7 @@ class Evidence:
         else:
             self.add("promptness", "remark", seen)
 
-    def order(
-        self, algorithm: AbstractAlgorithm, problem: Problem, course: Course, seed: int, settled: bool = True
-    ) -> None:
+    def order(self, algorithm: AbstractAlgorithm, problem: Problem, course: Course, seed: int, settled: bool) -> None:
         found = order(algorithm, problem, course, seed)
         if found is None:
             self.skip("order", "the nodes cannot be put in another order")

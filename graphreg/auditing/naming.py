@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -172,9 +172,9 @@ def names(seen: Examined, noisy: bool, seeded: bool) -> Iterator[Finding]:
         why = "it never settles, and has no limit that balance, mixing, dictionary, drift and start could be asked of"
         yield Finding("balance", "not tried", why)
         return
-    consensus = any(is_equality(edge.penalty, form.width(edge)) for edge in form.edges if not edge.ground)
+    consensus = _is_consensus(form)
     families: list[Family] = [] if noisy else balanced(form.frozen(), limit.point)
-    disagreement = seen.optimum.disagreement(limit.point)
+    apart = seen.optimum.disagreement(limit.point)
     exact = accepted(families)
     # where a mistake in the losses or the penalties is seen, uneven masses are none of the mixing's (those of an ADMM
     # are weighted by degrees, rightly)
@@ -183,9 +183,8 @@ def names(seen: Examined, noisy: bool, seeded: bool) -> Iterator[Finding]:
     if again and consensus and not noisy and not explained:
         found = mass(seen.algorithm, seen.problem, seen.seed) if seen.algorithm.takes_start else None
         rows = found is not None and found.constant and len(found.sums) == form.space.n_observed
-        yield from _of_mixing(seen, found, disagreement > AGREE)
-    links = [edge for edge in form.edges if not edge.ground]
-    yield from _of_balance(exact, families, disagreement, consensus, links, rows)
+        yield from _of_mixing(seen, found, apart > AGREE)
+    yield from _of_balance(form, exact, families, apart, rows)
     if not exact:
         yield from _of_dictionary(seen.optimum, limit)
     if noisy and seeded:
@@ -193,7 +192,7 @@ def names(seen: Examined, noisy: bool, seeded: bool) -> Iterator[Finding]:
             "bias", "name", f"biased: a stochastic gradient, messages that are lost, or no gradient at all: {limit.why}"
         )
     elif again and consensus and not noisy and not (exact and exact[0].kind == "nodes"):
-        yield from _of_drift(seen, disagreement)
+        yield from _of_drift(seen, apart)
     if again and not exact:
         yield from _of_start(seen, noisy)
 
@@ -227,13 +226,12 @@ def _at(sums: dict[Hashable, float]) -> str:
     return ", ".join(f"{each:.3g} (at {label!r})" for label, each in list(sums.items())[:3])
 
 
+def _is_consensus(form: Form) -> bool:
+    return any(is_equality(edge.penalty, form.width(edge)) for edge in form.edges if not edge.ground)
+
+
 def _of_balance(
-    exact: tuple[Family, ...],
-    families: list[Family],
-    disagreement: float,
-    consensus: bool,
-    edges: Sequence[EdgeBlock] = (),
-    rows: bool = False,
+    form: Form, exact: tuple[Family, ...], families: list[Family], apart: float, rows: bool
 ) -> Iterator[Finding]:
     if not families:
         yield Finding("balance", "not tried", "runs differ, or there are too many parameters")
@@ -248,17 +246,10 @@ def _of_balance(
             said += few(several, SHOWN)
         yield Finding("balance", "remark", said)
         return
-    yield from _of_the_first(exact, families[0], disagreement, consensus, edges, rows)
+    yield from _of_the_first(form, exact, families[0], apart, rows)
 
 
-def _of_the_first(
-    exact: tuple[Family, ...],
-    best: Family,
-    disagreement: float,
-    consensus: bool,
-    edges: Sequence[EdgeBlock],
-    rows: bool,
-) -> Iterator[Finding]:
+def _of_the_first(form: Form, exact: tuple[Family, ...], best: Family, apart: float, rows: bool) -> Iterator[Finding]:
     first = exact[0]
     if first.kind != "model":
         other = ", or what this limit cannot tell from it" if len(exact) > 1 else ""
@@ -269,14 +260,14 @@ def _of_the_first(
     elif best.residual < exact[0].residual / LESS:
         left = f"balances to {best.residual:.0e}, and the model itself to {first.residual:.0e}"
         yield Finding("balance", "name", f"nearly the model: {best.name} x {best.factor:.7g} ({left})")
-    elif not consensus and all(isinstance(edge.penalty, AbstractSmoothPenalty) for edge in edges):
+    elif all(edge.ground or isinstance(edge.penalty, AbstractSmoothPenalty) for edge in form.edges):
         said = f"the model itself balances to {first.residual:.0e}: nearly right, as numbers of few digits are"
         yield Finding("balance", "remark", said)
-    elif not consensus:
+    elif not _is_consensus(form):
         said = "gradients and flows balance, but no flows within capacity do on the edges that are fused"
         yield Finding("balance", "name", f"flows leave their ball: {said}")
-    elif disagreement > AGREE:
-        said = f"the gradients add up to 0, and the nodes disagree by {disagreement:.1e}, as in decentralised gradient"
+    elif apart > AGREE:
+        said = f"the gradients add up to 0, and the nodes disagree by {apart:.1e}, as in decentralised gradient"
         said = f"{said} descent with a step that does not decrease"
         other = "" if rows else ", or mixing whose rows do not add up to 1"
         yield Finding("balance", "name", f"constant step{other}: {said}")
@@ -297,16 +288,16 @@ def _of_dictionary(optimum: Optimum, limit: Limit) -> Iterator[Finding]:
         yield Finding("dictionary", "remark", f"{said}; nearest {near.name}, {near.ratio:.2g} of the distance away")
 
 
-def _of_drift(seen: Examined, disagreement: float) -> Iterator[Finding]:
+def _of_drift(seen: Examined, apart: float) -> Iterator[Finding]:
     found = drift(seen.algorithm, seen.problem, seen.course.total, seen.seed)
     if found is None:
         yield Finding("drift", "not tried", "nodes have different losses, and cannot be given the same data")
-    elif found < EQUAL and disagreement < AGREE:
+    elif found < EQUAL and apart < AGREE:
         said = "nodes agree, rightly on equal data and wrongly where data differ"
         why = "local steps, gradients that are cut or corrections that do not cancel"
         yield Finding("drift", "name", f"drift: {said}, as {why} lead to")
     elif found < EQUAL:
-        said = f"right on equal data, and nodes disagree by {disagreement:.1e} where data differ"
+        said = f"right on equal data, and nodes disagree by {apart:.1e} where data differ"
         yield Finding("drift", "name", f"drift: {said}: a constant step, local steps or corrections that do not cancel")
     else:
         yield Finding("drift", "remark", f"wrong on equal data, too: {found:.1e} from the optimum")
@@ -342,11 +333,9 @@ def _of_weak_coupling(seen: Examined) -> Iterator[Finding]:
 def _of_steps(seen: Examined) -> Iterator[Finding]:
     why = too_long_for(seen.algorithm, seen.problem, min(seen.course.total, 1500) or 1500, seen.seed)
     if why or goes_to_and_fro(seen.course):
-        said, form = why or "the run goes to and fro, and its moves do not decay", seen.problem.form
-        kinks = any(
-            not (isinstance(edge.penalty, AbstractSmoothPenalty) or is_equality(edge.penalty, form.width(edge)))
-            for edge in form.edges
-        )
+        said = why or "the run goes to and fro, and its moves do not decay"
+        kinks = any(not isinstance(edge.penalty, AbstractSmoothPenalty) for edge in seen.problem.form.edges)
+        kinks = kinks and not _is_consensus(seen.problem.form)
         other = ", or a constant step of a subgradient method, which at kinks has to decrease" * kinks
         yield Finding("steps", "name", f"step or relaxation too long{other}: {said}")
     else:

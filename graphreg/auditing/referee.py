@@ -219,8 +219,8 @@ class _Referee:
         self._judged(optimum, self.course, self.limit, noisy)
         if not noisy:
             settled = self.limit is None or self.limit.kind != "never settles"
-            parts = self.algorithm, self.problem, self.course, self.seed, settled
-            self._try("order", lambda: self.evidence.order(*parts))
+            own = self.algorithm, self.problem, self.course, self.seed
+            self._try("order", lambda: self.evidence.order(*own, settled))
         if self.limit is not None and self.limit.kind in (RIGHT, IN_THE_LIMIT):
             self._try("steps", lambda: self.evidence.stress(self.algorithm, self.problem, self.seed))
             form = self.problem.form

@@ -358,12 +358,11 @@ def compare(  # noqa: PLR0913
     return Comparison(entries, reference, bound, *said)
 
 
+Chosen = Mapping[str, AbstractMethod | AbstractAlgorithm]
+
+
 def _runs(
-    problem: Problem,
-    chosen: Mapping[str, AbstractMethod | AbstractAlgorithm],
-    exact: str | None,
-    allowed: Allowed,
-    progress: bool | None,
+    problem: Problem, chosen: Chosen, exact: str | None, allowed: Allowed, progress: bool | None
 ) -> tuple[dict[str | None, Solution | NoRun], dict[str, Sent]]:
     """What each gave, the reference first (None, where it is no row), and what algorithms sent; until Ctrl-C."""
     order = dict.fromkeys([exact, *chosen])
@@ -375,19 +374,17 @@ def _runs(
             show(int(k > 0), name or "reference")
             method = Exact() if name is None else chosen[name]
             if isinstance(method, AbstractMethod):
-                found[name] = of_method(
-                    problem, method, allowed if name else replace(allowed, gap=allowed.reached, look=None)
-                )
+                own = allowed if name else replace(allowed, gap=allowed.reached, look=None)
+                found[name] = of_method(problem, method, own)
             elif name is not None:
-                found[name], sent[name] = of_algorithm(
-                    problem, method, allowed, _optimum(found[exact], allowed.reached)
-                )
+                best = _optimum(found[exact], allowed.reached)
+                found[name], sent[name] = of_algorithm(problem, method, allowed, best)
             if found[name].status == "interrupted":  # whoever presses Ctrl-C means all of it
                 break
     return found, sent
 
 
-def _check_some_apply(problem: Problem, chosen: Mapping[str, AbstractMethod | AbstractAlgorithm]) -> None:
+def _check_some_apply(problem: Problem, chosen: Chosen) -> None:
     lacks = {name: m.lacks(problem.form) for name, m in chosen.items() if isinstance(m, AbstractMethod)}
     if len(lacks) == len(chosen) and all(lacks.values()):
         said = "; ".join(f"{name}: {', '.join(missing)}" for name, missing in lacks.items())

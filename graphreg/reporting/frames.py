@@ -67,9 +67,7 @@ def of_answer(solution: Solution, facts: dict[str, Any]) -> Frame:
     form, certificate = solution.form, solution.certificate
     number, observed = _clusters(solution)
     table = solution.flows.table()
-    joining = np.concatenate(
-        [np.full(edge.count, edge.map.noun == "edge") for edge in form.edges] or [np.zeros(0, bool)]
-    )
+    joining = np.concatenate([np.full(e.count, e.map.noun == "edge") for e in form.edges] or [np.zeros(0, bool)])
     full = table["saturated"].to_numpy(dtype=bool)[joining]
     cluster = np.full(form.n, -1)
     cluster[: form.space.n_observed] = observed
@@ -98,9 +96,7 @@ def of_iterate(form: Form, w: Array, flows: Sequence[Array] | None, full: float,
     u = form.nothing().flows if flows is None else tuple(flows)
     edges = form.residuals(w, DualPoint(u, form.gradient_prices(w)))[1]
     spread = np.maximum(w.std(axis=0), 1e-9 * np.abs(w).max(axis=0, initial=0.0))
-    near = [
-        (np.abs(edge.difference(w)) <= NEGLIGIBLE * spread[edge.coordinates]).all(axis=1) for _, edge in between(form)
-    ]
+    near = [(np.abs(e.difference(w)) <= NEGLIGIBLE * spread[e.coordinates]).all(axis=1) for _, e in between(form)]
     close = np.concatenate(near) if near else np.zeros(0, dtype=bool)
     numbers = _numbers(form, w, u, edges, close)
     joined = ends_of(form)[close]

@@ -31,10 +31,7 @@ NOT_CERTIFIED = (
     "the gap but for rounding.",
 )
 OF_PATHS = "Whatever happens between two strengths of the slider."
-OF_ITERATES = (
-    "Iterates of a run: parameters, flows and clusters are shown as the method held them after a round; the bounds "
-    "beside them may be of flows that were repaired."
-)
+OF_ITERATES = "Iterates of a run, shown as the method held them; the bounds beside them may be of repaired flows."
 
 
 def bounds(solution: Solution) -> str:

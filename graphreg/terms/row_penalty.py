@@ -63,9 +63,8 @@ class RowPenalty(AbstractPenaltyTerm, AbstractOnRows):
 
     def lower(self, space: Space, strength: Strength) -> Lowered:
         text = self.rows.text()
-        known = re.search(r"(?<=\))_([eit])\b", text)  # a row that has a number alone is e: r are samples
-        text = re.sub(r"(?<=[)b])_r\b", f"_{known[1] if known else 'e'}", text)
-        name = f"{self.penalty.called()}({text})"
+        letter = (re.findall(r"(?<=\))_[eit]\b", text) or ["_e"])[0]  # r are samples
+        name = f"{self.penalty.called()}({re.sub(r'(?<=[)b])_r', letter, text)})"
         each = [made for made in self.rows.each(space) if made.shape[1]]  # rows of no numbers are constants, 0
         return Lowered(edges=tuple(self._block(made, strength, space, name) for made in each))
 

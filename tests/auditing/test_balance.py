@@ -215,12 +215,12 @@ def test_several_families_that_balance_are_all_said():
     """Their residuals are rounding: that none balances was said beside them."""
     families = balanced(network().form.frozen(), network().solve(gap=1e-12).coef)
     tied = [replace(each, residual=4e-16, factor=f) for each, f in zip(families, (1.96, 2.74), strict=False)]
-    (found,) = naming._of_balance((), tied, 0.0, False)
+    (found,) = naming._of_balance(network().form, (), tied, 0.0, False)
     assert found.outcome == "remark"
     said = [f"{each.name} x {each.factor:.3g}" for each in tied]
     assert found.sentence.startswith("the limit balances several models with one factor changed")
     assert all(each in found.sentence for each in said)
-    (found,) = naming._of_balance((), [replace(tied[0], residual=0.1)], 0.0, False)
+    (found,) = naming._of_balance(network().form, (), [replace(tied[0], residual=0.1)], 0.0, False)
     assert found.sentence.startswith("no model with one factor changed balances the limit")
 
 

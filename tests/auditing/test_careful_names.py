@@ -334,7 +334,7 @@ def test_nothing_of_one_node_is_named_where_equal_data_fail_and_the_order_does_n
     problem, algorithm, evidence = network("consensus"), algorithm_of(local_means), Evidence(None, CLAIMS)
     evidence.add("balance", "name", "the losses of the node 'a' x 0.9896 (balances to 1.0e-06, t = 0.9896)")
     evidence.add("drift", drift, "wrong on equal data, too: 1.0e-02 from the optimum")
-    evidence.order(algorithm, problem, run(algorithm, problem, 400), 0)
+    evidence.order(algorithm, problem, run(algorithm, problem, 400), 0, True)
     assert evidence.found[-1].sentence == "another order of the nodes changes nothing"
     assert evidence.found[0].outcome == drift
 

@@ -155,7 +155,7 @@ def test_what_is_not_convex_is_named(function, guilty):
         (cp.abs, "a scalar; it returned the shape"),
         (lambda z: [cp.norm(z) <= 1], "AbstractConstraint"),
         (lambda z: 1.0, "must return a CVXPY expression"),
-        (lambda z: cp.norm(z) + 1, "must be 0 at z = 0; of 3 coordinates it is 1; subtract"),
+        (lambda z: cp.norm(z) + 1, "must be 0 at z = 0; of 3 numbers it is 1; subtract"),
         (lambda z: -cp.sum(cp.log(z)), "it is inf; where it is smallest at a"),
         (cp.sum, "must not be negative"),
         (lambda z: cp.norm(z) + cp.Variable(nonneg=True), "of its own"),

@@ -344,7 +344,7 @@ SLIPS = {
     "not 0 at 0": (
         lambda z: 1 + l2(z),
         gr.L2().prox,
-        "mine must be 0 at z = 0; of 3 coordinates it is 1; subtract the constant",
+        "mine must be 0 at z = 0; of 3 numbers it is 1; subtract the constant",
     ),
     "negative": (lambda z: -l2(z), gr.L2().prox, "mine must not be negative"),
     "not even": (

@@ -69,9 +69,7 @@ def constraint_conditions(words: EdgeWords) -> list[Row]:
 
 
 def gap_identity(symbols: Symbols) -> tuple[Row, ...]:
-    kinds = dict.fromkeys(
-        [("sample", "r")] * bool(symbols.samples) + [(each.noun, each.index) for each in symbols.edges]
-    )
+    kinds = dict.fromkeys([("sample", "r")] * bool(symbols.samples) + [(e.noun, e.index) for e in symbols.edges])
     sums = [Math(f"sum_{k} FY({of} {k})", rf"\sum_{{\text{{{of}s }} {k}}} \mathrm{{FY}}_{k}") for of, k in kinds]
     nodes = Math("sum_i <w_i, balance of node i>", r"\sum_i \langle w_i, \text{balance of } i \rangle")
     head, plus = same(f"P(w) - Q({_parts(symbols, 'u', 'a', ', ')}) = "), Math("  + ", r"\quad {} + ")

@@ -59,7 +59,5 @@ class FedProx(OneServer, AbstractAveraging):
     availability: Any = checked(AVAILABILITY, None)
 
     def missing(self, form: Form) -> tuple[str, ...]:
-        lacking = (
-            () if self.mu is not None else ("the pull to the server's model is to be chosen: give FedProx(mu=...)",)
-        )
+        lacking = ["the pull to the server's model is to be chosen: give FedProx(mu=...)"] if self.mu is None else []
         return (*lacking, *super().missing(form))

@@ -69,16 +69,15 @@ def moderate(k: int) -> Array:
     return z[np.abs(z).max(axis=1) <= MODERATE]
 
 
+@np.errstate(invalid="ignore")
 def unconvex(value: Callable[[Array], Array], z: Array, phi: Array) -> str:
     """The rows at which a function with the values phi at the rows z is not convex, in words; "" where that is not
     seen.
 
     By the midpoints of all pairs of rows, 0 and multiples of an axis among them."""
     first, second = np.triu_indices(len(z), 1)
-    middle = np.asarray(value((z[first] + z[second]) / 2.0), dtype=float)
-    with np.errstate(invalid="ignore"):
-        ends = (phi[first] + phi[second]) / 2.0
-        above = np.isfinite(ends) & ~(middle <= ends + ROUNDING * (1.0 + ends))
+    middle, ends = np.asarray(value((z[first] + z[second]) / 2.0), dtype=float), (phi[first] + phi[second]) / 2.0
+    above = np.isfinite(ends) & ~(middle <= ends + ROUNDING * (1.0 + ends))
     if not above.any():
         return ""
     i = int(np.where(above, middle - ends, -np.inf).argmax())
@@ -98,7 +97,5 @@ def refuse_values(name: str, z: Array, phi: Array) -> None:
             f"{phi[i]:.6g}, at z = {z[i]}; {ABOUT}"
         )
     if not abs(at_zero) <= ROUNDING:
-        how = "subtract the constant, within a sum over coordinates where one is" if at_zero < np.inf else ABOUT
-        raise TermError(
-            f"the penalty {name} must be 0 at z = 0; of {z.shape[1]} coordinates it is {at_zero:.6g}; {how}"
-        )
+        how = "subtract the constant" if at_zero < np.inf else ABOUT
+        raise TermError(f"the penalty {name} must be 0 at z = 0; of {z.shape[1]} numbers it is {at_zero:.6g}; {how}")
