@@ -71,7 +71,8 @@ def _of_strength(kind: str, name: str, t: float, one: bool) -> str:
         return f"{name} left out"
     losses = 1.0 / t if kind == "strength" else t
     other = f"the losses x {number(losses)}" if kind == "strength" else f"the penalties x {number(1.0 / t)}"
-    prox = f", or the step of the losses' prox x {number(losses)}" if t > 0 else ""
+    own = f", of the penalty's x {number(t)}" * (kind == "strength")
+    prox = f", or the step of the losses' prox x {number(losses)}{own}" if t > 0 else ""
     return f"factor {number(t)} in the strength: {name} x {number(t)} ({other}{prox})"
 
 
@@ -248,9 +249,9 @@ class _Forces:
 def _families(forces: _Forces) -> Iterator[Family]:
     form, total = forces.form, forces.total()
 
-    links = [edge for edge in form.edges if not edge.ground]
     yield from forces.family("the model as it is", "model", 0.0 * total, forces.gradient + total, True)
-    if len(form.edges) > 1 or not links:
+    strengths = sum(not is_equality(edge.penalty, form.width(edge)) for edge in form.edges)
+    if strengths > 1 or not form.edges:  # of one, its factor is that of the losses upside down
         yield from forces.family("the losses", "losses", total, forces.gradient, True)
     smooth = 0.0 * total  # what smooth penalties on nodes pull
     for edge, (g, _) in zip(form.edges, forces.parts, strict=True):
@@ -285,7 +286,7 @@ def node_factors(form: Form) -> dict[str, Array]:
     degree = np.maximum(degrees(form), 1.0)
     mixed = any(is_equality(edge.penalty, form.width(edge)) for edge in links)
     why = MIXING if mixed else ""
-    return {
+    found = {
         "sum for mean: the sum over samples for their mean": counts,
         "mean for sum: the mean over samples for their sum": 1.0 / counts,
         f"{why}{DEGREE}": degree,
@@ -293,6 +294,7 @@ def node_factors(form: Form) -> dict[str, Array]:
         f"{why}nodes weighted by degree + 1": degree + 1.0,
         f"{why}nodes weighted by 1 / (degree + 1)": 1.0 / (degree + 1.0),
     }
+    return found if links else {name: a for name, a in found.items() if "degree" not in name}
 
 
 def _single_nodes(forces: _Forces, total: Array, smooth: Array) -> Iterator[Family]:

@@ -212,9 +212,7 @@ class Fit(Shown):
         if self.pooled is not None and self.pooled.solution is not None:
             return self.pooled.solution
         if not self.spans:
-            raise DataError(
-                'unseen="pooled": with strengths of your own no model for all is known; leave strengths= out'
-            )
+            raise DataError('unseen="pooled": with your own strengths no model for all is known; leave strengths= out')
         with self.validation.grid.at(self._end(max)):
             return self.problem.solve(gap=self.validation.gap, progress=False)
 

@@ -247,3 +247,25 @@ def test_a_limit_that_is_nearly_right_is_named_by_its_factor():
     assert {each.evidence for each in gr.audit(problem, lambda p: iter([p.solve(gap=1e-12).coef] * 99)).untried} >= {
         "promptness"
     }
+
+
+@pytest.mark.parametrize("factor", [2.0, 0.5])
+def test_the_factor_of_the_only_strength_has_one_name(factor):
+    """Beside that of a node penalty stood its losses, upside down, and degrees where there are no edges."""
+    rng = np.random.default_rng(0)
+    data = gr.NodeData.from_dict({i: (rng.normal(size=(6 + i, 3)), rng.normal(size=6 + i)) for i in range(4)})
+
+    def ista(problem, start=None):
+        o = problem.oracles()
+        w, a = np.zeros((o.n, o.d)) if start is None else start, 1.0 / o.smoothness.max()
+        while True:
+            w = o.node_prox(w - a * o.gradient(w), np.full(o.n, factor * a))
+            yield w
+
+    report = gr.audit(gr.Problem(gr.SquaredLoss(data) + 0.1 * gr.NodePenalty(gr.L1())), ista)
+    t, other = ("2", "1/2") if factor == 2.0 else ("1/2", "2")
+    prox = f"the step of the losses' prox x {other}, of the penalty's x {t}"
+    assert report.name.startswith(
+        f"factor {t} in the strength: NodePenalty(L1) x {t} (the losses x {other}, or {prox})"
+    )
+    assert not [each for each in report.findings if each.outcome == "consistent"]
