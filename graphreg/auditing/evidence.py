@@ -167,7 +167,7 @@ class Evidence:
         found = order(algorithm, problem, course, seed)
         if found is None:
             self.skip("order", "the nodes cannot be put in another order")
-        elif found[1] > ENDS:
+        elif not found[1] <= ENDS:
             how = f"changes the {'limit' if settled else 'run'} (by {found[1]:.1e})" if found[1] < GROWN else "diverges"
             self.add("order", "consistent", f"another order of the nodes {how}")
             even = [each for each in self.found if (each.evidence, each.outcome) in EVEN]

@@ -373,7 +373,7 @@ def test_messages_of_few_digits_are_no_long_step_and_not_late(grid, shorter):
         X = rng.normal(size=(4 + i, 2))
         samples[i] = X, X @ [1.0, -1.0] * (1 if i < 4 else -1) + 0.2 * rng.normal(size=4 + i)
     model = gr.SquaredLoss(gr.NodeData.from_dict(samples)) + 0.3 * gr.TotalVariation(graph, gr.SquaredL2())
-    report = gr.audit(gr.Problem(model), with_messages(grid, shorter))
+    report = gr.audit(gr.Problem(model), with_messages(grid, shorter), rounds=2000)
     assert report.name.startswith("few digits, or a fixed size: ")
     assert "stale message" not in str(report)
     told = {each.evidence: each.outcome for each in report.findings}
