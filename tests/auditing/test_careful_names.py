@@ -423,7 +423,7 @@ def mixed(step, W_of):
 @pytest.mark.parametrize(("penalty", "said"), [(gr.L2, True), (gr.SquaredL2, False)])
 def test_a_constant_step_of_a_subgradient_method_is_named_where_there_are_kinks(penalty, said):
     problem = five_nodes(lambda graph: gr.TotalVariation(graph, penalty()))
-    report = gr.audit(problem, mixed(0.02 if said else 2.1, lambda o: np.eye(o.n)))
+    report = gr.audit(problem, mixed(0.02 if said else 2.1, lambda o: np.eye(o.n)), rounds=2000)
     assert report.name.startswith("step or relaxation too long")
     assert ("a constant step of a subgradient method" in report.name) == said
 
