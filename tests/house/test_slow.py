@@ -45,7 +45,10 @@ def test_slow_ones_are_left_out_where_all_are_run(options, named, run):
 
 
 def test_they_are_run_before_a_change_is_taken():
-    assert "\nmake test\nmake test ARGS=--slow\n" in (ROOT / ".ci/run").read_text()
+    """But for the pages, which are all run behind them."""
+    left_out, script = "tests/house/test_docs.py", (ROOT / ".ci/run").read_text()
+    assert f'\nmake test\nmake test ARGS="--slow --deselect {left_out}"' in script
+    assert f'ARGS="--whole {left_out} ' in script.partition("--deselect")[2]
 
 
 def test_the_slowest_are_two_thirds_of_the_seconds_or_what_may_be_left_out():
