@@ -288,7 +288,7 @@ class Sloped(OwnL1):
 def test_what_may_be_wrong_with_terms_of_the_users_own_is_said():
     """Of a penalty that is constant along a direction: who proves bounds of it. Of others: who tries their methods."""
     spread = gr.Problem(THREE_APART + 0.3 * gr.NodePenalty(Spread()))
-    message = spread.solve(gr.PrimalDual(), on_failure="return").message
+    message = spread.solve(gr.PrimalDual(), rounds=2000, on_failure="return").message
     assert "Spread is constant along a direction; gr.certify(problem.compile().cvxpy) proves such bounds" in message
     assert "standardise" not in message
     assert gr.certify(spread.compile().cvxpy).status == "certified"
