@@ -217,8 +217,8 @@ class Evidence:
             found = [self.doubtful, *(each for each in found if each.evidence != "locality")]
         for each in sorted(found, key=lambda found: (*ORDER, found.evidence).index(found.evidence)):
             named = any(other.outcome == "name" for other in out)
-            known = {"name": "consistent"} if named else {"consistent": "remark"}
-            out.append(replace(each, outcome=known.get(each.outcome, each.outcome)))
+            instead = {"name": "consistent"} if named else {"consistent": "remark"}
+            out.append(replace(each, outcome=instead.get(each.outcome, each.outcome)))
         return tuple(out)
 
     def verdict(self, limit: Limit | None, ended: str) -> str:

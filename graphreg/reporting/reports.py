@@ -158,7 +158,7 @@ def _bounds(
             if u is None or time.monotonic() - begun > SECONDS:
                 found.append((None, None))
             else:
-                both = [] if beyond_capacity(form, u) else [Certifier(form), certifier]
+                both = [] if beyond_capacity(form, u) else [Certifier(form), certifier]  # which keeps the best of all
                 alone, _ = [each.bound_as_given(u, None) for each in both] or [None, None]
                 found.append((alone, certifier.certify(w, u, None, 0.0)))
     return found
@@ -169,8 +169,8 @@ def _of_round(after: int, alone: float | None, found: Certificate | None) -> str
     if found is None or not found.valid:
         return f"{said}; no bound follows from it here"
     if alone is not None and math.isfinite(alone):
-        said += f"; its flows by themselves, with the best prices for them, prove {alone:.8g} ≤ optimum"
-    bounds = f"{found.dual:.8g} ≤ optimum ≤ {found.primal:.8g}, relative gap {found.relative_gap:.2g}"
+        said += f"; its flows by themselves, with the best prices for them, prove {alone:.10g} ≤ optimum"
+    bounds = f"{found.dual:.10g} ≤ optimum ≤ {found.primal:.10g}, relative gap {found.relative_gap:.2g}"
     return f"{said}; what follows from it and those before, flows repaired where that is better: {bounds}"
 
 

@@ -224,9 +224,7 @@ class Space(Brief):
             if not isinstance(name, Hashable) or name not in columns:
                 hint = did_you_mean(name, columns) or f"; there are {', '.join(list(columns)[:8])}"
                 hint += "; read the data with intercept=True" * (name == INTERCEPT)
-                hint += "; without features of data name all by Problem(model, features=[...])" * (
-                    columns.keys() == {"y"}
-                )
+                hint += "; without features of data name all by Problem(model, features=[...])" * ({*columns} == {"y"})
                 raise TermError(f"{where} names the unknown feature {name!r}{hint}")
         if len(set(names)) < len(names) or not names:
             raise TermError(f"{where}: features must be distinct names, at least one, got {names}")

@@ -59,12 +59,15 @@ class RowPenalty(AbstractPenaltyTerm, AbstractOnRows):
     rows: AbstractRows
 
     def __repr__(self) -> str:
-        return f"{self.penalty!r}({self.rows.text()})"
+        return f"{self.penalty!r}({self._text()})"
+
+    def _text(self) -> str:
+        """The rows by the letter that formulas have for them: r are samples."""
+        letter = (re.findall(r"(?<=\))_[eit]\b", self.rows.text()) or ["_e"])[0]
+        return re.sub(r"(?<=[)b])_r", letter, self.rows.text())
 
     def lower(self, space: Space, strength: Strength) -> Lowered:
-        text = self.rows.text()
-        letter = (re.findall(r"(?<=\))_[eit]\b", text) or ["_e"])[0]  # r are samples
-        name = f"{self.penalty.called()}({re.sub(r'(?<=[)b])_r', letter, text)})"
+        name = f"{self.penalty.called()}({self._text()})"
         each = [made for made in self.rows.each(space) if made.shape[1]]  # rows of no numbers are constants, 0
         return Lowered(edges=tuple(self._block(made, strength, space, name) for made in each))
 

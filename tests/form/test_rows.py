@@ -283,6 +283,7 @@ def test_the_name_of_a_term_has_the_letter_of_its_formula():
     for name, (row, formula) in rows.items():
         problem = gr.Problem(gr.SquaredLoss(data) + gr.L2()(row))
         assert problem.form.edges[0].name == name
+        assert str(gr.L2()(row)) == name.replace("L2(", "L2()(").replace("c_i", "b_e")  # before it is lowered
         assert formula in str(problem)
 
 

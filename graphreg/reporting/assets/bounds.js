@@ -56,7 +56,7 @@ function recordAt(trace, round) { // the last certified check by then
   return found;
 }
 function bracket(record) {
-  return `${fmt(record.dual, 8)} ≤ optimum ≤ ${fmt(record.primal, 8)}, relative gap ${fmt(record.gap, 2)}, certified after round ${record.round}`;
+  return `${fmt(record.dual, 10)} ≤ optimum ≤ ${fmt(record.primal, 10)}, relative gap ${fmt(record.gap, 2)}, certified after round ${record.round}`;
 }
 
 function showBounds(frame, marker) {
@@ -66,7 +66,7 @@ function showBounds(frame, marker) {
   const words = $("bounds-words"), at = marker === null ? null : traced[0] && recordAt(traced[0].trace, marker);
   words.textContent = traced.length ? "Distances are relative to the size of the best bounds, and measured from the best bound of the other side. Marks are certified; small grey rings are objectives as cheap checks computed them, of an iterate or of what it was merged into. The orange line is where the slider stands, on the first run. " : "";
   if (D.between) words.textContent += D.between + " ";
-  for (const r of silent) words.textContent += `${r.name} ${!r.trace.length ? "has no rounds" : r.trace.some((each) => each.round >= 1) ? "has one check" : "needed no round"} here, and so has no picture${r.end ? `; its bounds: ${fmt(r.end.dual, 8)} ≤ optimum ≤ ${fmt(r.end.primal, 8)}` : ""}. `;
+  for (const r of silent) words.textContent += `${r.name} ${!r.trace.length ? "has no rounds" : r.trace.some((each) => each.round >= 1) ? "has one check" : "needed no round"} here, and so has no picture${r.end ? `; its bounds: ${fmt(r.end.dual, 10)} ≤ optimum ≤ ${fmt(r.end.primal, 10)}` : ""}. `;
   for (const svg of [$("by-round"), $("by-bytes")]) svg.parentNode.hidden = !traced.length;
   if (!traced.length) { ["by-round", "by-bytes"].forEach((id) => $(id).replaceChildren()); $("runs-legend").replaceChildren(); return; }
   const sent = traced.some((r) => r.trace.some((each) => each.bytes > 0));
